@@ -1,0 +1,163 @@
+//! The data of one cell, shared by all variants that run on it.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::Kernel;
+use crate::value::{Fingerprint, Operand, Poison, with_seed};
+
+/// What a call produced: one vector for every `&mut` parameter, then the return value's.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outputs {
+    /// Elements as `f64`.
+    pub parts: Vec<Vec<f64>>,
+    /// Why the call failed, if it returned an `Err`.
+    pub failure: Option<String>,
+}
+
+/// A kernel's user code behind an object-safe door.
+pub trait Definition: Sync {
+    /// The amount of work as the attribute defines it, if it does.
+    fn work(&self, size: &[usize]) -> Option<f64>;
+    /// Floating-point operations of a call.
+    fn flops(&self, size: &[usize]) -> Option<f64>;
+    /// Bytes moved by a call as the attribute defines them.
+    fn bytes(&self, size: &[usize]) -> Option<f64>;
+    /// Whether the kernel is defined at this size.
+    fn valid(&self, size: &[usize]) -> bool;
+    /// Fresh data from a seed.
+    fn data(&self, size: &[usize], seed: u64) -> Box<dyn CellData>;
+}
+
+/// The data of one cell behind an object-safe door.
+pub trait CellData {
+    /// For the routine, which knows the type.
+    fn as_any(&mut self) -> &mut dyn Any;
+    /// Gives the outputs their initial content again.
+    fn reset(&mut self);
+    /// Fills the outputs with a pattern.
+    fn poison(&mut self, poison: Poison);
+    /// For every output, the positions that still hold the pattern.
+    fn poisoned(&self, poison: Poison) -> Vec<Vec<usize>>;
+    /// The outputs' elements.
+    fn outputs(&self) -> Vec<Vec<f64>>;
+    /// Digest of everything that must not change.
+    fn reads_fingerprint(&self) -> u64;
+    /// Digest of the outputs.
+    fn writes_fingerprint(&self) -> u64;
+    /// What the reference makes of this data.
+    fn reference(&self) -> Option<Outputs>;
+    /// Size of the inputs.
+    fn read_bytes(&self) -> usize;
+    /// Size of the outputs.
+    fn written_bytes(&self) -> usize;
+    /// Relative rounding error of the outputs' element type.
+    fn roundoff(&self) -> f64;
+    /// Whether an output shares memory with another operand.
+    fn overlaps(&self) -> bool;
+}
+
+/// [`Definition`] of a kernel type.
+pub struct Erased<K>(PhantomData<fn() -> K>);
+
+impl<K> Erased<K> {
+    /// The one value.
+    pub const NEW: Self = Erased(PhantomData);
+}
+
+impl<K: Kernel> Definition for Erased<K> {
+    fn work(&self, size: &[usize]) -> Option<f64> {
+        K::work(&K::axes(size))
+    }
+
+    fn flops(&self, size: &[usize]) -> Option<f64> {
+        K::flops(&K::axes(size))
+    }
+
+    fn bytes(&self, size: &[usize]) -> Option<f64> {
+        K::bytes(&K::axes(size))
+    }
+
+    fn valid(&self, size: &[usize]) -> bool {
+        K::valid(&K::axes(size))
+    }
+
+    fn data(&self, size: &[usize], seed: u64) -> Box<dyn CellData> {
+        let (reads, writes) = with_seed(seed, || K::inputs(&K::axes(size)));
+        Box::new(Data::<K> { initial: writes.clone(), reads, writes, copies: Vec::new() })
+    }
+}
+
+/// The values of one cell of kernel `K`.
+pub(super) struct Data<K: Kernel> {
+    pub(super) reads: K::Reads,
+    pub(super) writes: K::Writes,
+    /// The outputs as `inputs` made them.
+    pub(super) initial: K::Writes,
+    /// Fresh outputs for kernels that work in place; kept between samples so that they are not allocated anew.
+    pub(super) copies: Vec<K::Writes>,
+}
+
+impl<K: Kernel> CellData for Data<K> {
+    fn as_any(&mut self) -> &mut dyn Any {
+        self
+    }
+
+    fn reset(&mut self) {
+        self.writes.clone_from(&self.initial);
+    }
+
+    fn poison(&mut self, poison: Poison) {
+        self.writes.poison(poison);
+    }
+
+    fn poisoned(&self, poison: Poison) -> Vec<Vec<usize>> {
+        let mut parts = Vec::new();
+        self.writes.poisoned(poison, &mut parts);
+        parts
+    }
+
+    fn outputs(&self) -> Vec<Vec<f64>> {
+        let mut parts = Vec::new();
+        self.writes.elements(&mut parts);
+        parts
+    }
+
+    fn reads_fingerprint(&self) -> u64 {
+        Fingerprint::of(&self.reads).value()
+    }
+
+    fn writes_fingerprint(&self) -> u64 {
+        Fingerprint::of(&self.writes).value()
+    }
+
+    fn reference(&self) -> Option<Outputs> {
+        K::reference(&self.reads, &self.initial)
+    }
+
+    fn read_bytes(&self) -> usize {
+        self.reads.bytes()
+    }
+
+    fn written_bytes(&self) -> usize {
+        self.writes.bytes()
+    }
+
+    fn roundoff(&self) -> f64 {
+        self.writes.roundoff()
+    }
+
+    fn overlaps(&self) -> bool {
+        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        self.reads.addresses(&mut reads);
+        self.writes.addresses(&mut writes);
+        writes.iter().enumerate().any(|(i, write)| {
+            reads.iter().chain(&writes[i + 1..]).any(|other| overlap(write, other))
+        })
+    }
+}
+
+fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.start < b.end && b.start < a.end
+}

@@ -1,0 +1,213 @@
+//! Registry entries: constants that say everything about a kernel and its variants that is known without running it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::{Definition, Implementation};
+
+/// A place in the source.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location {
+    /// As given by `file!()`.
+    pub file: &'static str,
+    /// Line of the attribute.
+    pub line: u32,
+    /// Column of the attribute.
+    pub column: u32,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+/// An operation for one element type.
+pub struct KernelEntry {
+    /// The kernel's name.
+    pub name: &'static str,
+    /// The element type's name, or the generic arguments of this instance.
+    pub element: &'static str,
+    /// Position of the element type in `types = [...]`.
+    pub element_index: usize,
+    /// The module of the annotated function.
+    pub module: &'static str,
+    /// Where the attribute stands.
+    pub location: Location,
+    /// Names of the axes.
+    pub axes: &'static [&'static str],
+    /// The sizes to measure.
+    pub sizes: Sizes,
+    /// Names of the outputs: the `&mut` parameters, then the return value.
+    pub outputs: &'static [&'static str],
+    /// Whether outputs are also inputs.
+    pub in_place: InPlace,
+    /// Relative tolerance, when the attribute sets it.
+    pub tolerance: Option<f64>,
+    /// The reference's path, when there is one.
+    pub reference: Option<&'static str>,
+    /// The kernel's user code behind a type-erased door.
+    pub definition: &'static dyn Definition,
+}
+
+impl KernelEntry {
+    /// `module::path::kernel`.
+    pub fn path(&self) -> String {
+        format!("{}::{}", self.module, self.name)
+    }
+}
+
+/// One implementation of a kernel, for one element type.
+pub struct VariantEntry {
+    /// The kernel that it implements.
+    pub kernel: &'static KernelEntry,
+    /// The variant's name.
+    pub name: &'static str,
+    /// Whether this is the kernel's own function, the base of comparisons.
+    pub is_base: bool,
+    /// The module of the annotated function.
+    pub module: &'static str,
+    /// Where the attribute stands.
+    pub location: Location,
+    /// Where it runs.
+    pub backend: Backend,
+    /// From where on its author claims that it beats the base.
+    pub threshold: Option<Threshold>,
+    /// Performance targets.
+    pub expectations: &'static [Expectation],
+    /// Why it is left out unless asked for.
+    pub ignore: Option<&'static str>,
+    /// Relative tolerance of this variant alone.
+    pub tolerance: Option<f64>,
+    /// Floating-point operations of this variant alone.
+    pub flops: Option<fn(&[usize]) -> f64>,
+    /// Bytes moved by this variant alone.
+    pub bytes: Option<fn(&[usize]) -> f64>,
+    /// Whether its crate was compiled with debug assertions.
+    pub debug_assertions: bool,
+    /// How to call it.
+    pub implementation: Implementation,
+}
+
+inventory::collect!(VariantEntry);
+
+/// Where a variant runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// On the calling thread.
+    Serial,
+    /// On a rayon pool.
+    Parallel,
+    /// On a CUDA device.
+    Cuda,
+}
+
+impl Backend {
+    /// All of them.
+    pub const ALL: [Backend; 3] = [Backend::Serial, Backend::Parallel, Backend::Cuda];
+
+    /// The name in reports and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Backend::Serial => "serial",
+            Backend::Parallel => "parallel",
+            Backend::Cuda => "cuda",
+        }
+    }
+}
+
+/// Whether a kernel's outputs are also its inputs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InPlace {
+    /// Outputs are only written.
+    No,
+    /// Every call needs fresh data.
+    Fresh,
+    /// A call on the last result is as good.
+    Reuse,
+}
+
+/// The sizes that an attribute lists.
+pub enum Sizes {
+    /// Every combination of the values of the axes.
+    Grid(&'static [Values]),
+    /// Shapes with labels.
+    Labelled(&'static [(&'static str, &'static [usize])]),
+}
+
+/// The values of one axis.
+pub enum Values {
+    /// As listed.
+    List(&'static [usize]),
+    /// 2^from ..= 2^to.
+    PowersOfTwo {
+        /// First exponent.
+        from: u32,
+        /// Last exponent.
+        to: u32,
+    },
+}
+
+/// A condition on the axes, with the text it was written in.
+#[derive(Clone, Copy)]
+pub struct Condition {
+    /// As written.
+    pub text: &'static str,
+    /// Whether it holds at a size.
+    pub holds: fn(&[usize]) -> bool,
+}
+
+/// From where on a variant is claimed to beat the base.
+#[derive(Clone, Copy)]
+pub enum Threshold {
+    /// From this amount of work on.
+    Work(u64),
+    /// Where a condition on the axes holds.
+    When(Condition),
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Threshold::Work(work) => write!(f, "{work}"),
+            Threshold::When(condition) => f.write_str(condition.text),
+        }
+    }
+}
+
+/// A performance target of a variant.
+#[derive(Clone, Copy)]
+pub struct Expectation {
+    /// As written.
+    pub text: &'static str,
+    /// What is judged.
+    pub metric: Metric,
+    /// From which side.
+    pub bound: Bound,
+    /// The limit: a ratio, a share, or seconds.
+    pub value: f64,
+    /// At which sizes; all when absent.
+    pub at: Option<Condition>,
+}
+
+/// What an expectation judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Metric {
+    /// Speed-up over the base.
+    Speedup,
+    /// Share of the binding ceiling.
+    Ceiling,
+    /// Time of one call.
+    Time,
+}
+
+/// The side on which a target lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bound {
+    /// `>=` or `>`.
+    AtLeast,
+    /// `<=` or `<`.
+    AtMost,
+}

@@ -1,0 +1,98 @@
+//! Running code of the user's that may panic.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, Once};
+
+/// Why a call of user code did not come back with a result.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Fault {
+    /// It panicked.
+    #[error("panicked at {location}: {message}")]
+    Panic {
+        /// The panic's text.
+        message: String,
+        /// File, line and column.
+        location: String,
+    },
+    /// It returned an `Err`.
+    #[error("returned an error: {0}")]
+    Failed(String),
+}
+
+/// How many guarded calls are running: while there are any, the hook notes panics instead of printing them.
+static GUARDED: AtomicUsize = AtomicUsize::new(0);
+/// The first panic on any thread since the outermost guard began; a kernel's panic may start on a pool's thread.
+static NOTED: Mutex<Option<Note>> = Mutex::new(None);
+
+thread_local! {
+    /// The panic on this very thread, which is the better witness when several tests run side by side.
+    static NOTED_HERE: RefCell<Option<Note>> = const { RefCell::new(None) };
+}
+
+#[derive(Clone)]
+struct Note {
+    location: String,
+}
+
+/// Calls `code`; a panic becomes a [`Fault`] that carries its text and its place.
+pub fn guard<R>(code: impl FnOnce() -> R) -> Result<R, Fault> {
+    install_hook();
+    GUARDED.fetch_add(1, Ordering::SeqCst);
+    NOTED_HERE.take();
+    let result = catch_unwind(AssertUnwindSafe(code));
+    GUARDED.fetch_sub(1, Ordering::SeqCst);
+    result.map_err(|payload| {
+        let elsewhere = NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let note = NOTED_HERE.take().or(elsewhere);
+        Fault::Panic {
+            message: text_of(payload.as_ref()).unwrap_or_else(|| "a panic without a text".into()),
+            location: note.map_or_else(|| "an unknown place".into(), |note| note.location),
+        }
+    })
+}
+
+fn install_hook() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let former = take_hook();
+        set_hook(Box::new(move |info| {
+            if GUARDED.load(Ordering::SeqCst) > 0 { note(info) } else { former(info) }
+        }));
+    });
+}
+
+fn note(info: &PanicHookInfo<'_>) {
+    let note = Note { location: info.location().map(ToString::to_string).unwrap_or_default() };
+    NOTED_HERE.set(Some(note.clone()));
+    *NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(note);
+}
+
+fn text_of(payload: &(dyn Any + Send)) -> Option<String> {
+    payload
+        .downcast_ref::<&str>()
+        .map(ToString::to_string)
+        .or_else(|| payload.downcast_ref::<String>().cloned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_reported_with_text_and_place() {
+        let fault = guard(|| panic!("index {} is out of range", 7)).expect_err("it panics");
+        let text = fault.to_string();
+        assert!(text.contains("index 7 is out of range"), "{text}");
+        assert!(text.contains("fault.rs:"), "{text}");
+    }
+
+    #[test]
+    fn a_panic_on_a_pool_is_reported_with_its_place() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+        let fault = guard(|| pool.install(|| panic!("in the pool"))).expect_err("it panics");
+        assert!(fault.to_string().contains("in the pool"), "{fault}");
+    }
+}

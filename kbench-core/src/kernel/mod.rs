@@ -1,0 +1,111 @@
+//! What the attribute says about a function, as types.
+//!
+//! The attribute implements [`Kernel`] for a marker type that carries the function's name, and submits one
+//! [`VariantEntry`] for every variant and element type. Entries are constants: looking at them runs no user code. What
+//! does run user code is behind two small object-safe traits, [`Definition`] (making data, reference, figures of a size)
+//! and [`Routine`] (calling and timing one variant), so that the rest of the runtime needs no generics.
+
+mod data;
+mod entry;
+mod fault;
+mod routine;
+mod timed;
+
+pub use data::{CellData, Definition, Erased, Outputs};
+pub use entry::{
+    Backend, Bound, Condition, Expectation, InPlace, KernelEntry, Location, Metric, Sizes,
+    Threshold, Values, VariantEntry,
+};
+pub use fault::{Fault, guard};
+pub use routine::{Caller, Implementation, Returned, Routine, parallel, serial};
+pub use timed::Calls;
+
+use crate::value::Operand;
+
+/// An operation: how its data is made, what its arguments are, what its result should be.
+///
+/// Implemented by the attribute on the marker type that `of = path` names; not meant to be written by hand.
+pub trait Kernel: Sized + 'static {
+    /// The size, with one named field for every axis.
+    type Axes;
+    /// The values that the kernel only reads.
+    type Reads: Operand;
+    /// The values that the kernel writes: its `&mut` parameters.
+    type Writes: Operand + Clone;
+    /// Borrows of all values, in the order of the parameters.
+    type Arguments<'a>;
+
+    /// Name, place, sizes and options.
+    const ENTRY: &'static KernelEntry;
+
+    /// The values of the axes, by name.
+    fn axes(size: &[usize]) -> Self::Axes;
+
+    /// Fresh data for one size.
+    fn inputs(axes: &Self::Axes) -> (Self::Reads, Self::Writes);
+
+    /// Lends the data in the order of the parameters.
+    fn arguments<'a>(
+        reads: &'a Self::Reads,
+        writes: &'a mut Self::Writes,
+    ) -> Self::Arguments<'a>;
+
+    /// What the independent reference makes of the data, if there is one.
+    fn reference(reads: &Self::Reads, writes: &Self::Writes) -> Option<Outputs> {
+        let _ = (reads, writes);
+        None
+    }
+
+    /// The amount of work, when the attribute says how to compute it.
+    fn work(axes: &Self::Axes) -> Option<f64> {
+        let _ = axes;
+        None
+    }
+
+    /// Floating-point operations of one call.
+    fn flops(axes: &Self::Axes) -> Option<f64> {
+        let _ = axes;
+        None
+    }
+
+    /// Bytes moved by one call, when the default (every slice once) is not right.
+    fn bytes(axes: &Self::Axes) -> Option<f64> {
+        let _ = axes;
+        None
+    }
+
+    /// Whether the kernel is defined at this size.
+    fn valid(axes: &Self::Axes) -> bool {
+        let _ = axes;
+        true
+    }
+}
+
+/// Says how many parameters a kernel has, so that a variant with another number gets one clear message.
+#[diagnostic::on_unimplemented(
+    message = "this variant takes {N} parameter(s), which is not what its kernel takes",
+    label = "must have the parameters of the function that `of` names (a `&Gpu` does not count)"
+)]
+pub trait Parameters<const N: usize> {}
+
+/// A figure that a closure of the attribute (`work`, `flops`, `bytes`) may return.
+#[diagnostic::on_unimplemented(
+    message = "`work`, `flops` and `bytes` are numbers, not `{Self}`",
+    note = "return an integer or a float"
+)]
+pub trait Figure {
+    /// The figure as a float.
+    fn figure(self) -> f64;
+}
+
+macro_rules! figure {
+    ($($type:ty)*) => {$(
+        impl Figure for $type {
+            fn figure(self) -> f64 {
+                self as f64
+            }
+        }
+    )*};
+}
+
+figure! { usize u32 u64 u128 i32 i64 f32 f64 }

@@ -1,0 +1,112 @@
+//! The timed loop.
+//!
+//! # Cost model
+//!
+//! A sample of k calls takes `clock + k · (call + lend)`. The clock's part is measured with k = 0 and subtracted by the
+//! measuring stage. Lending is the load of pointers and lengths that any caller does; nothing else is in the loop: no
+//! dynamic call, no allocation, no drop (return values that own something are kept until the clock has stopped) and no
+//! branch on configuration (each shape of loop is a function of its own). Operands pass through `black_box`, so that the
+//! compiler can neither hoist a call out of the loop nor drop it. Each loop is a symbol of its own, so that its machine
+//! code can be looked at.
+
+use std::hint::black_box;
+use std::mem::needs_drop;
+use std::time::{Duration, Instant};
+
+use super::data::Data;
+use super::{InPlace, Kernel};
+
+/// How many calls a sample makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calls {
+    /// Calls under one reading of the clock.
+    pub per_batch: u64,
+    /// How often that is repeated, with fresh data prepared in between.
+    pub batches: u64,
+}
+
+impl Calls {
+    /// `n` calls under one reading of the clock.
+    pub fn once(n: u64) -> Self {
+        Calls { per_batch: n, batches: 1 }
+    }
+
+    /// All calls of the sample.
+    pub fn total(self) -> u64 {
+        self.per_batch * self.batches
+    }
+}
+
+/// Runs a sample and returns the time between the readings of the clock.
+pub(super) fn sample<K: Kernel, O>(
+    data: &mut Data<K>,
+    calls: Calls,
+    call: impl Fn(&K::Reads, &mut K::Writes) -> O,
+) -> Duration {
+    (0..calls.batches).map(|_| batch(data, calls.per_batch, &call)).sum()
+}
+
+fn batch<K: Kernel, O>(
+    data: &mut Data<K>,
+    calls: u64,
+    call: &impl Fn(&K::Reads, &mut K::Writes) -> O,
+) -> Duration {
+    let Data { reads, writes, initial, copies } = data;
+    let mut kept: Vec<O> = Vec::new();
+    if needs_drop::<O>() {
+        kept.reserve_exact(calls as usize);
+    }
+    if K::ENTRY.in_place == InPlace::Fresh {
+        copies.iter_mut().take(calls as usize).for_each(|copy| copy.clone_from(initial));
+        copies.resize(calls as usize, initial.clone());
+    }
+    let start = Instant::now();
+    match (K::ENTRY.in_place, needs_drop::<O>()) {
+        (InPlace::Fresh, false) => kbench_over_copies(reads, copies, call),
+        (InPlace::Fresh, true) => kbench_over_copies_keeping(reads, copies, &mut kept, call),
+        (_, false) => kbench_repeat(reads, writes, calls, call),
+        (_, true) => kbench_repeat_keeping(reads, writes, calls, &mut kept, call),
+    }
+    let time = start.elapsed();
+    if let (InPlace::Fresh, Some(last)) = (K::ENTRY.in_place, copies.last()) {
+        // What was timed last is what the gate looks at afterwards.
+        writes.clone_from(last);
+    }
+    time
+}
+
+#[inline(never)]
+fn kbench_repeat<R, W, O>(reads: &R, writes: &mut W, calls: u64, call: &impl Fn(&R, &mut W) -> O) {
+    for _ in 0..calls {
+        black_box(call(black_box(reads), black_box(&mut *writes)));
+    }
+}
+
+#[inline(never)]
+fn kbench_repeat_keeping<R, W, O>(
+    reads: &R,
+    writes: &mut W,
+    calls: u64,
+    kept: &mut Vec<O>,
+    call: &impl Fn(&R, &mut W) -> O,
+) {
+    // Space is reserved: extending by an iterator of known length does not look at the capacity again.
+    kept.extend((0..calls as usize).map(|_| call(black_box(reads), black_box(&mut *writes))));
+}
+
+#[inline(never)]
+fn kbench_over_copies<R, W, O>(reads: &R, copies: &mut [W], call: &impl Fn(&R, &mut W) -> O) {
+    for writes in copies {
+        black_box(call(black_box(reads), black_box(writes)));
+    }
+}
+
+#[inline(never)]
+fn kbench_over_copies_keeping<R, W, O>(
+    reads: &R,
+    copies: &mut [W],
+    kept: &mut Vec<O>,
+    call: &impl Fn(&R, &mut W) -> O,
+) {
+    kept.extend(copies.iter_mut().map(|writes| call(black_box(reads), black_box(writes))));
+}

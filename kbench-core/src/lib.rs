@@ -1,0 +1,24 @@
+//! The runtime of kbench.
+//!
+//! The modules stand in the order in which a run passes through them; none imports one that comes later.
+//!
+//! | module | what it gives to the next |
+//! |---|---|
+//! | [`value`] | elements, operands, data from a seed |
+//! | [`kernel`] | what the attribute says about a function, as types |
+
+pub mod kernel;
+pub mod value;
+
+/// Stand-ins for the CUDA backend, so that signatures of CUDA variants compile wherever kbench does.
+pub mod cuda;
+
+/// What the attribute's expansion names. Not for use by hand: it changes without notice.
+#[doc(hidden)]
+pub mod __private {
+    pub use crate::cuda::{DeviceArguments, Gpu, Upload};
+    pub use crate::kernel::*;
+    pub use crate::value::*;
+    pub use inventory;
+    pub use std::{boxed::Box, option::Option, vec::Vec, string::String};
+}

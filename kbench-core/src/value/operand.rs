@@ -1,0 +1,302 @@
+//! What the correctness gate can see of a value.
+
+use std::fmt::Display;
+use std::ops::Range;
+
+use super::{Element, Poison};
+
+/// Anything that a kernel reads, writes or returns.
+///
+/// Numbers, `Vec`s and arrays of numbers, tuples and `Result`s are operands already. A type of your own becomes one with
+/// `impl Operand for MyType {}`: it is then carried along but not looked into. Implement [`elements`](Self::elements)
+/// (and [`poison`](Self::poison) when it is an output) to have it compared.
+pub trait Operand: 'static {
+    /// Appends what is compared: one vector for every part, in a fixed order.
+    fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+        let _ = parts;
+    }
+
+    /// Overwrites the content with a pattern that shows whether it was written.
+    fn poison(&mut self, poison: Poison) {
+        let _ = poison;
+    }
+
+    /// Appends, for every part, the positions that still hold the pattern.
+    fn poisoned(&self, poison: Poison, parts: &mut Vec<Vec<usize>>) {
+        let _ = (poison, parts);
+    }
+
+    /// Adds the exact content to a fingerprint, by which changes of any bit are noticed.
+    fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        let _ = fingerprint;
+    }
+
+    /// The memory that a kernel moves when it goes over this value once.
+    fn bytes(&self) -> usize {
+        std::mem::size_of_val(self)
+    }
+
+    /// Appends the address ranges of its elements, by which overlapping operands are noticed.
+    fn addresses(&self, ranges: &mut Vec<Range<usize>>) {
+        let _ = ranges;
+    }
+
+    /// Relative rounding error of its element type; 0 for exact types and for types that are not looked into.
+    fn roundoff(&self) -> f64 {
+        0.0
+    }
+
+    /// Why the call that returned this value failed, if it did.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+/// An order-sensitive 64-bit digest of exact bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint(u64);
+
+impl Default for Fingerprint {
+    fn default() -> Self {
+        Fingerprint(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fingerprint {
+    /// Adds one word.
+    #[inline]
+    pub fn add(&mut self, word: u64) {
+        // Multiply and rotate: a bijection of the state for every word, so no single change can cancel itself.
+        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+    }
+
+    /// The digest so far.
+    pub fn value(&self) -> u64 {
+        self.0
+    }
+
+    /// The digest of one operand.
+    pub fn of(operand: &impl Operand) -> Self {
+        let mut fingerprint = Self::default();
+        operand.fingerprint(&mut fingerprint);
+        fingerprint
+    }
+}
+
+macro_rules! scalar_operand {
+    ($($type:ty)*) => {$(
+        impl Operand for $type {
+            fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+                parts.push(vec![self.to_f64()]);
+            }
+            fn poison(&mut self, poison: Poison) {
+                *self = <$type as Element>::poison(poison);
+            }
+            fn poisoned(&self, poison: Poison, parts: &mut Vec<Vec<usize>>) {
+                parts.push(positions(std::slice::from_ref(self), poison));
+            }
+            fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+                fingerprint.add(self.bits());
+            }
+            fn roundoff(&self) -> f64 {
+                <$type as Element>::ROUNDOFF
+            }
+        }
+    )*};
+}
+
+scalar_operand! { f32 f64 half::f16 half::bf16 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool }
+
+fn positions<T: Element>(elements: &[T], poison: Poison) -> Vec<usize> {
+    let pattern = T::poison(poison).bits();
+    elements.iter().enumerate().filter(|(_, e)| e.bits() == pattern).map(|(i, _)| i).collect()
+}
+
+macro_rules! slice_operand {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> Operand for $type {
+            fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+                parts.push(self.iter().map(|e| e.to_f64()).collect());
+            }
+            fn poison(&mut self, poison: Poison) {
+                self.fill(T::poison(poison));
+            }
+            fn poisoned(&self, poison: Poison, parts: &mut Vec<Vec<usize>>) {
+                parts.push(positions(self, poison));
+            }
+            fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+                fingerprint.add(self.len() as u64);
+                self.iter().for_each(|e| fingerprint.add(e.bits()));
+            }
+            fn bytes(&self) -> usize {
+                std::mem::size_of_val::<[T]>(self)
+            }
+            fn addresses(&self, ranges: &mut Vec<Range<usize>>) {
+                let range = self.as_ptr_range();
+                ranges.push(range.start as usize..range.end as usize);
+            }
+            fn roundoff(&self) -> f64 {
+                T::ROUNDOFF
+            }
+        }
+    )*};
+}
+
+slice_operand! {
+    [T: Element] Vec<T>;
+    [T: Element] Box<[T]>;
+    [T: Element, const N: usize] [T; N];
+}
+
+impl Operand for String {
+    fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        self.as_bytes().iter().for_each(|byte| fingerprint.add(u64::from(*byte)));
+    }
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl<T: Operand, E: Display + 'static> Operand for Result<T, E> {
+    fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+        if let Ok(value) = self {
+            value.elements(parts);
+        }
+    }
+    fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        if let Ok(value) = self {
+            value.fingerprint(fingerprint);
+        }
+    }
+    fn bytes(&self) -> usize {
+        self.as_ref().map_or(0, Operand::bytes)
+    }
+    fn roundoff(&self) -> f64 {
+        self.as_ref().map_or(0.0, Operand::roundoff)
+    }
+    fn failure(&self) -> Option<String> {
+        match self {
+            Ok(value) => value.failure(),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+impl<T: Operand> Operand for Option<T> {
+    fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+        match self {
+            Some(value) => value.elements(parts),
+            None => parts.push(Vec::new()),
+        }
+    }
+    fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        fingerprint.add(self.is_some() as u64);
+        if let Some(value) = self {
+            value.fingerprint(fingerprint);
+        }
+    }
+    fn roundoff(&self) -> f64 {
+        self.as_ref().map_or(0.0, Operand::roundoff)
+    }
+    fn failure(&self) -> Option<String> {
+        self.as_ref().and_then(Operand::failure)
+    }
+}
+
+macro_rules! tuple_operand {
+    ($($name:ident)*) => {
+        // The empty tuple uses none of its parameters.
+        #[allow(unused_variables, non_snake_case)]
+        impl<$($name: Operand),*> Operand for ($($name,)*) {
+            fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+                let ($($name,)*) = self;
+                $($name.elements(parts);)*
+            }
+            fn poison(&mut self, poison: Poison) {
+                let ($($name,)*) = self;
+                $($name.poison(poison);)*
+            }
+            fn poisoned(&self, poison: Poison, parts: &mut Vec<Vec<usize>>) {
+                let ($($name,)*) = self;
+                $($name.poisoned(poison, parts);)*
+            }
+            fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+                let ($($name,)*) = self;
+                $($name.fingerprint(fingerprint);)*
+            }
+            fn bytes(&self) -> usize {
+                let ($($name,)*) = self;
+                0 $(+ $name.bytes())*
+            }
+            fn addresses(&self, ranges: &mut Vec<Range<usize>>) {
+                let ($($name,)*) = self;
+                $($name.addresses(ranges);)*
+            }
+            fn roundoff(&self) -> f64 {
+                let ($($name,)*) = self;
+                let roundoff: f64 = 0.0;
+                $(let roundoff = roundoff.max($name.roundoff());)*
+                roundoff
+            }
+            fn failure(&self) -> Option<String> {
+                let ($($name,)*) = self;
+                $(if let Some(failure) = $name.failure() { return Some(failure); })*
+                None
+            }
+        }
+    };
+}
+
+tuple_operand! {}
+tuple_operand! { A }
+tuple_operand! { A B }
+tuple_operand! { A B C }
+tuple_operand! { A B C D }
+tuple_operand! { A B C D E }
+tuple_operand! { A B C D E F }
+tuple_operand! { A B C D E F G }
+tuple_operand! { A B C D E F G H }
+tuple_operand! { A B C D E F G H I }
+tuple_operand! { A B C D E F G H I J }
+tuple_operand! { A B C D E F G H I J K }
+tuple_operand! { A B C D E F G H I J K L }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tuple_shows_all_its_parts_in_order() {
+        let mut parts = Vec::new();
+        (1.0f32, vec![2i32, 3], [4u8]).elements(&mut parts);
+        assert_eq!(parts, [vec![1.0], vec![2.0, 3.0], vec![4.0]]);
+    }
+
+    #[test]
+    fn only_unwritten_positions_stay_poisoned() {
+        let mut output = vec![0.0f32; 4];
+        Operand::poison(&mut output, Poison::First);
+        output[1] = 7.0;
+        let mut parts = Vec::new();
+        output.poisoned(Poison::First, &mut parts);
+        assert_eq!(parts, [vec![0, 2, 3]]);
+    }
+
+    #[test]
+    fn a_fingerprint_sees_every_bit_and_the_order() {
+        let base = Fingerprint::of(&vec![1.0f32, 2.0, 0.0]);
+        assert_ne!(base, Fingerprint::of(&vec![2.0f32, 1.0, 0.0]));
+        assert_ne!(base, Fingerprint::of(&vec![1.0f32, 2.0, -0.0]));
+        assert_eq!(base, Fingerprint::of(&vec![1.0f32, 2.0, 0.0]));
+    }
+
+    #[test]
+    fn a_result_is_its_value_or_its_failure() {
+        let failed: Result<f32, String> = Err("no luck".into());
+        assert_eq!(failed.failure().as_deref(), Some("no luck"));
+        let fine: Result<f32, String> = Ok(1.5);
+        let mut parts = Vec::new();
+        fine.elements(&mut parts);
+        assert_eq!((fine.failure(), parts), (None, vec![vec![1.5]]));
+    }
+}

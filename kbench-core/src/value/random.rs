@@ -1,0 +1,260 @@
+//! Data for kernels: the same seed gives the same bits on every machine.
+//!
+//! The functions of this module are called inside `inputs = |n| ...`. They draw from the generator that the runtime has
+//! opened on this thread with the run's recorded seed ([`with_seed`]); outside of it they use a fixed seed. Every call
+//! takes its own stream, so that adding one array does not change the others that come before it.
+
+use std::cell::Cell;
+use std::f64::consts::TAU;
+use std::ops::Range;
+
+use super::Element;
+
+thread_local! {
+    static STREAM: Cell<Stream> = const { Cell::new(Stream { seed: 0x6b62_656e_6368, next: 0 }) };
+}
+
+#[derive(Clone, Copy)]
+struct Stream {
+    seed: u64,
+    next: u64,
+}
+
+/// Runs `make` with the generator seeded by `seed`, and restores the former state afterwards, also after a panic.
+pub fn with_seed<R>(seed: u64, make: impl FnOnce() -> R) -> R {
+    struct Restore(Stream);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            STREAM.set(self.0);
+        }
+    }
+    let _restore = Restore(STREAM.replace(Stream { seed, next: 0 }));
+    make()
+}
+
+/// splitmix64 (Steele, Lea, Flood 2014): integer arithmetic alone, so it is the same everywhere.
+struct Generator(u64);
+
+impl Generator {
+    /// The generator of the next stream of this thread's seed.
+    fn next_stream() -> Self {
+        let stream = STREAM.get();
+        STREAM.set(Stream { next: stream.next + 1, ..stream });
+        let mut generator = Generator(stream.seed ^ stream.next.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        generator.0 = generator.bits();
+        generator
+    }
+
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1), with all 53 bits of the mantissa.
+    fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
+    }
+}
+
+/// A kind of random numbers, for one value or an array; see [`uniform`], [`normal`], [`range`].
+pub trait Distribution: Sized {
+    /// `n` values, or one.
+    fn draw(n: usize, next: &mut dyn FnMut() -> f64) -> Self;
+}
+
+impl<T: Element> Distribution for Vec<T> {
+    fn draw(n: usize, next: &mut dyn FnMut() -> f64) -> Self {
+        (0..n).map(|_| T::from_f64(next())).collect()
+    }
+}
+
+/// `n` values, uniform in [-1, 1); for integer types use [`integers`].
+pub fn uniform<D: Distribution>(n: usize) -> D {
+    range(n, -1.0..1.0)
+}
+
+/// `n` values, uniform in a range.
+pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
+    let mut generator = Generator::next_stream();
+    D::draw(n, &mut || range.start + (range.end - range.start) * generator.unit())
+}
+
+/// `n` values from the standard normal distribution.
+///
+/// Box and Muller's transform on top of logarithm, root and cosine of our own, because those of the platform may differ
+/// in the last bit.
+pub fn normal<D: Distribution>(n: usize) -> D {
+    let mut generator = Generator::next_stream();
+    D::draw(n, &mut || {
+        let radius = (-2.0 * portable::ln(1.0 - generator.unit())).sqrt();
+        radius * portable::cos(TAU * generator.unit())
+    })
+}
+
+/// `n` integers, uniform in `lo..hi`.
+///
+/// # Panics
+/// If the range is empty.
+pub fn integers<T: Element>(n: usize, range: Range<i64>) -> Vec<T> {
+    assert!(!range.is_empty(), "integers(n, {range:?}): the range is empty");
+    let mut generator = Generator::next_stream();
+    let width = range.end.wrapping_sub(range.start) as u64;
+    (0..n)
+        .map(|_| {
+            let offset = ((u128::from(generator.bits()) * u128::from(width)) >> 64) as i64;
+            T::from_f64(range.start.wrapping_add(offset) as f64)
+        })
+        .collect()
+}
+
+/// `n` zeros: the usual content of an output, which is poisoned before a check anyway.
+pub fn zeros<T: Element>(n: usize) -> Vec<T> {
+    constant(n, T::from_f64(0.0))
+}
+
+/// `n` times the same value.
+pub fn constant<T: Element>(n: usize, value: T) -> Vec<T> {
+    vec![value; n]
+}
+
+/// What a parameter gets when the attribute has no `inputs`.
+#[diagnostic::on_unimplemented(
+    message = "there is no default input for `{Self}`",
+    note = "say how to make it: `inputs = |n| (...)`, one value for each parameter"
+)]
+pub trait DefaultInput {
+    /// Data for a size of `n`; never zeros.
+    fn default_input(n: usize) -> Self;
+}
+
+impl<T: Element> DefaultInput for Vec<T> {
+    fn default_input(n: usize) -> Self {
+        if T::ROUNDOFF > 0.0 { uniform(n) } else { integers(n, 1..100) }
+    }
+}
+
+macro_rules! default_scalar {
+    ($($type:ty)*) => {$(
+        impl DefaultInput for $type {
+            fn default_input(_: usize) -> Self {
+                <Vec<$type>>::default_input(1)[0]
+            }
+        }
+    )*};
+}
+
+default_scalar! { f32 f64 half::f16 half::bf16 i8 i16 i32 i64 u8 u16 u32 u64 }
+
+/// Data for a parameter when the attribute has no `inputs`: uniform floats, small positive integers.
+pub fn default_input<T: DefaultInput>(n: usize) -> T {
+    T::default_input(n)
+}
+
+/// Elementary functions from IEEE operations alone (+, ×, ÷, √), so that every machine gives the same bits.
+mod portable {
+    use std::f64::consts::{FRAC_PI_2, LN_2, SQRT_2};
+
+    /// Natural logarithm of a positive normal number: ln(m·2^e) with m in [√½, √2) by the series of atanh.
+    pub(super) fn ln(x: f64) -> f64 {
+        let bits = x.to_bits();
+        let mut exponent = ((bits >> 52) & 0x7ff) as i64 - 1023;
+        let mut mantissa = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
+        if mantissa > SQRT_2 {
+            mantissa *= 0.5;
+            exponent += 1;
+        }
+        let s = (mantissa - 1.0) / (mantissa + 1.0);
+        let square = s * s;
+        // |s| < 0.172, so the 12th term is below 2^-60.
+        let series = (0..12).rev().fold(0.0, |sum, k| sum * square + 1.0 / (2 * k + 1) as f64);
+        2.0 * s * series + exponent as f64 * LN_2
+    }
+
+    /// Cosine on [0, 2π) by its Taylor series after reduction to a quarter turn.
+    pub(super) fn cos(x: f64) -> f64 {
+        let quarter = (x / FRAC_PI_2) as u32;
+        let rest = x - f64::from(quarter) * FRAC_PI_2;
+        match quarter % 4 {
+            0 => taylor(rest, 0),
+            1 => -taylor(rest, 1),
+            2 => -taylor(rest, 0),
+            _ => taylor(rest, 1),
+        }
+    }
+
+    /// cos (`odd` = 0) or sin (`odd` = 1) of x in [0, π/2].
+    fn taylor(x: f64, odd: u32) -> f64 {
+        let mut term = if odd == 0 { 1.0 } else { x };
+        let mut sum = term;
+        for k in 1..14u32 {
+            term *= -x * x / f64::from((2 * k - 1 + odd) * (2 * k + odd));
+            sum += term;
+        }
+        sum
+    }
+
+    #[cfg(test)]
+    mod tests {
+        #[test]
+        fn logarithm_and_cosine_are_exact_to_a_few_units() {
+            for i in 1..2000 {
+                let x = i as f64 / 2000.0;
+                assert!((super::ln(x) - x.ln()).abs() <= 4e-16 * x.ln().abs().max(1e-3), "ln {x}");
+                let angle = x * std::f64::consts::TAU;
+                assert!((super::cos(angle) - angle.cos()).abs() < 1e-15, "cos {angle}");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_seed_gives_the_same_bits_for_ever() {
+        // Written down once: a change of these values would silently change every recorded run.
+        let (a, b): (Vec<f32>, Vec<f64>) = with_seed(42, || (uniform(2), normal(2)));
+        assert_eq!(a.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), [0x3f1e_cb9f, 0xbf05_ed3c]);
+        assert_eq!(b.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), [0, 0]);
+    }
+
+    #[test]
+    fn streams_and_seeds_are_independent() {
+        let (a, b): (Vec<f64>, Vec<f64>) = with_seed(1, || (uniform(8), uniform(8)));
+        let c: Vec<f64> = with_seed(2, || uniform(8));
+        assert_ne!(a, b);
+        assert_ne!(a, c);
+    }
+
+    #[test]
+    fn normal_has_the_moments_of_the_normal_distribution() {
+        let x: Vec<f64> = with_seed(3, || normal(100_000));
+        let mean = x.iter().sum::<f64>() / 1e5;
+        let variance = x.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / 1e5;
+        let kurtosis = x.iter().map(|v| (v - mean).powi(4)).sum::<f64>() / 1e5 / variance.powi(2);
+        assert!(mean.abs() < 0.015, "{mean}");
+        assert!((variance - 1.0).abs() < 0.02, "{variance}");
+        assert!((kurtosis - 3.0).abs() < 0.1, "{kurtosis}");
+    }
+
+    #[test]
+    fn integers_cover_their_range_and_nothing_else() {
+        let x: Vec<i32> = with_seed(4, || integers(1000, -3..4));
+        assert!(x.iter().all(|v| (-3..4).contains(v)));
+        assert!((-3..4).all(|v| x.contains(&v)));
+    }
+
+    #[test]
+    fn a_panic_does_not_leave_its_seed_behind() {
+        let before: Vec<f64> = with_seed(9, || uniform(3));
+        let after: Vec<f64> = with_seed(9, || {
+            let _ = std::panic::catch_unwind(|| with_seed(1, || panic!("inside")));
+            uniform(3)
+        });
+        assert_eq!(before, after);
+    }
+}
