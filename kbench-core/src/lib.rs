@@ -8,6 +8,8 @@
 //! | [`kernel`] | what the attribute says about a function, as types |
 
 pub mod kernel;
+pub mod plan;
+pub mod registry;
 pub mod value;
 
 /// Stand-ins for the CUDA backend, so that signatures of CUDA variants compile wherever kbench does.

@@ -1,0 +1,161 @@
+//! `--size 'dim>=1024'`: conditions on axes, as typed on a command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// A label of a shape, or conditions on axes that must all hold.
+#[derive(Clone, Debug, PartialEq)]
+pub enum SizeFilter {
+    /// The label of a labelled shape.
+    Label(String),
+    /// `dim>=1024`, `rows=1&&dim>=1024`.
+    Where(Vec<Comparison>),
+}
+
+/// One comparison of an axis with a number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// The axis.
+    pub axis: String,
+    operator: Operator,
+    value: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Operator {
+    AtLeast,
+    AtMost,
+    Above,
+    Below,
+    Not,
+    Is,
+}
+
+/// Longest first, so that `>=` is not read as `>`.
+const OPERATORS: [(&str, Operator); 7] = [
+    (">=", Operator::AtLeast),
+    ("<=", Operator::AtMost),
+    ("!=", Operator::Not),
+    ("==", Operator::Is),
+    (">", Operator::Above),
+    ("<", Operator::Below),
+    ("=", Operator::Is),
+];
+
+impl Comparison {
+    fn holds(&self, value: usize) -> bool {
+        match self.operator {
+            Operator::AtLeast => value >= self.value,
+            Operator::AtMost => value <= self.value,
+            Operator::Above => value > self.value,
+            Operator::Below => value < self.value,
+            Operator::Not => value != self.value,
+            Operator::Is => value == self.value,
+        }
+    }
+}
+
+impl SizeFilter {
+    /// Whether a size of a kernel with these axes is meant; an axis that the kernel lacks matches nothing.
+    pub fn matches(&self, axes: &[&str], values: &[usize], label: Option<&str>) -> bool {
+        match self {
+            SizeFilter::Label(wanted) => label == Some(wanted),
+            SizeFilter::Where(comparisons) => comparisons.iter().all(|comparison| {
+                axes.iter()
+                    .position(|axis| *axis == comparison.axis)
+                    .is_some_and(|index| comparison.holds(values[index]))
+            }),
+        }
+    }
+}
+
+impl FromStr for SizeFilter {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if !text.contains(['<', '>', '=']) {
+            return Ok(SizeFilter::Label(text.trim().to_owned()));
+        }
+        text.split("&&").map(comparison).collect::<Result<_, _>>().map(SizeFilter::Where)
+    }
+}
+
+fn comparison(text: &str) -> Result<Comparison, String> {
+    let (position, symbol, operator) = OPERATORS
+        .iter()
+        .filter_map(|(symbol, operator)| Some((text.find(symbol)?, *symbol, *operator)))
+        .min_by_key(|(position, symbol, _)| (*position, std::cmp::Reverse(symbol.len())))
+        .ok_or_else(|| format!("`{text}` has no comparison; write for example `dim>=1024`"))?;
+    let axis = text[..position].trim();
+    if axis.is_empty() {
+        return Err(format!("`{text}` does not name an axis; write for example `dim>=1024`"));
+    }
+    let value = number(text[position + symbol.len()..].trim())?;
+    Ok(Comparison { axis: axis.to_owned(), operator, value })
+}
+
+/// A whole number: `4096`, `4_096`, `1<<12` or `2^12`.
+pub(super) fn number(text: &str) -> Result<usize, String> {
+    let wrong = || format!("`{text}` is not a whole number; write for example 4096, 4_096, 1<<12 or 2^12");
+    let digits = |text: &str| text.trim().replace('_', "").parse::<usize>().map_err(|_| wrong());
+    let parsed = if let Some((one, shift)) = text.split_once("<<") {
+        u32::try_from(digits(shift)?).ok().and_then(|shift| {
+            let one = digits(one).ok()?;
+            one.checked_shl(shift).filter(|shifted| shifted >> shift == one)
+        })
+    } else if let Some((base, exponent)) = text.split_once('^') {
+        u32::try_from(digits(exponent)?).ok().and_then(|e| digits(base).ok()?.checked_pow(e))
+    } else {
+        Some(digits(text)?)
+    };
+    parsed.ok_or_else(wrong)
+}
+
+impl fmt::Display for SizeFilter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SizeFilter::Label(label) => f.write_str(label),
+            SizeFilter::Where(comparisons) => {
+                for (i, comparison) in comparisons.iter().enumerate() {
+                    let symbol = OPERATORS.iter().find(|(_, o)| *o == comparison.operator);
+                    let separator = if i > 0 { "&&" } else { "" };
+                    let symbol = symbol.map_or("=", |(symbol, _)| symbol);
+                    write!(f, "{separator}{}{symbol}{}", comparison.axis, comparison.value)?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn matches(filter: &str, values: [usize; 2]) -> bool {
+        filter.parse::<SizeFilter>().expect(filter).matches(&["rows", "dim"], &values, None)
+    }
+
+    #[test]
+    fn conditions_mean_what_they_say() {
+        assert!(matches("dim>=1024", [1, 1024]) && !matches("dim>1024", [1, 1024]));
+        assert!(matches("rows=1", [1, 1024]) && !matches("rows!=1", [1, 1024]));
+        assert!(matches("dim<=1<<10&&rows<2", [1, 1024]) && !matches("dim<2^10", [1, 1024]));
+        assert!(!matches("depth>0", [1, 1024]), "an axis that the kernel lacks matches nothing");
+    }
+
+    #[test]
+    fn labels_match_labels_only() {
+        let filter: SizeFilter = "small".parse().expect("a label");
+        assert!(filter.matches(&["n"], &[1], Some("small")));
+        assert!(!filter.matches(&["n"], &[1], None));
+    }
+
+    #[test]
+    fn nonsense_is_explained() {
+        for text in [">=4", "dim>=", "dim>=x", "dim>=1<<99", "dim=2^99", "dim>=-1"] {
+            let error = text.parse::<SizeFilter>().expect_err(text);
+            assert!(error.contains("write for example"), "{text}: {error}");
+        }
+    }
+}

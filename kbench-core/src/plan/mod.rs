@@ -1,0 +1,122 @@
+//! The plan: which cells and rows a run consists of. Made from constants alone: no user code, no data, no hardware.
+
+mod condition;
+mod error;
+mod nearest;
+mod partition;
+mod select;
+mod size;
+
+pub use condition::SizeFilter;
+pub use error::PlanError;
+pub use nearest::nearest;
+pub use partition::Partition;
+pub use select::{AxisOverride, Ignored, Selection};
+pub use size::{Size, sizes_of};
+
+use crate::kernel::{Backend, KernelEntry, VariantEntry};
+use crate::registry::Registry;
+
+/// What a run consists of.
+pub struct Plan {
+    /// In the order of the registry, sizes as listed.
+    pub cells: Vec<Cell>,
+    /// How many rows the selection left out.
+    pub filtered_out: usize,
+}
+
+/// Kernel × element type × size, with the variants that are selected for it.
+pub struct Cell {
+    /// The kernel.
+    pub kernel: &'static KernelEntry,
+    /// The base of comparisons, if it is among the rows.
+    pub base: Option<usize>,
+    /// The size.
+    pub size: Size,
+    /// What is measured side by side.
+    pub rows: Vec<Row>,
+}
+
+/// One variant in a cell, with a number of threads when it is parallel.
+#[derive(Clone, Copy)]
+pub struct Row {
+    /// The variant.
+    pub variant: &'static VariantEntry,
+    /// Threads of its own pool; `None` for serial variants, and for parallel ones on rayon's global pool.
+    pub threads: Option<usize>,
+    /// Whether the selection leaves it out because its author marked it `ignore`.
+    pub ignored: bool,
+}
+
+impl Cell {
+    /// `module::path::kernel/variant/type/axis=value,axis=value`.
+    pub fn row_name(&self, row: &Row) -> String {
+        full_name(self.kernel, row.variant, &self.size)
+    }
+}
+
+/// `module::path::kernel/variant/type/axis=value,axis=value`.
+pub fn full_name(kernel: &KernelEntry, variant: &VariantEntry, size: &Size) -> String {
+    let KernelEntry { module, name, element, .. } = kernel;
+    format!("{module}::{name}/{}/{element}/{}", variant.name, size.name(kernel.axes))
+}
+
+impl Plan {
+    /// Applies a selection to a registry.
+    ///
+    /// `threads` are the thread counts that parallel variants are measured with; empty means rayon's global pool.
+    pub fn new(
+        registry: &Registry,
+        selection: &Selection,
+        threads: &[usize],
+    ) -> Result<Self, PlanError> {
+        selection.validate(registry)?;
+        let mut cells = Vec::new();
+        let mut filtered_out = 0;
+        for (index, kernel) in registry.kernels.iter().enumerate() {
+            let in_part = selection.partition.is_none_or(|p| p.contains(index, &kernel.entry.path()));
+            let (sizes, left_out) = selection.sizes(kernel.entry)?;
+            filtered_out += left_out * kernel.variants.len();
+            for size in sizes {
+                let chosen: Vec<&'static VariantEntry> = kernel
+                    .variants
+                    .iter()
+                    .copied()
+                    .filter(|v| in_part && selection.selects(kernel.entry, v, &size))
+                    .collect();
+                filtered_out += kernel.variants.len() - chosen.len();
+                if chosen.is_empty() {
+                    continue;
+                }
+                let rows: Vec<Row> =
+                    chosen.iter().flat_map(|v| rows_of(v, threads, selection.ignored)).collect();
+                let base = rows.iter().position(|row| selection.is_base(row.variant));
+                cells.push(Cell { kernel: kernel.entry, base, size, rows });
+            }
+        }
+        Ok(Plan { cells, filtered_out })
+    }
+
+    /// All rows with their cells.
+    pub fn rows(&self) -> impl Iterator<Item = (&Cell, &Row)> {
+        self.cells.iter().flat_map(|cell| cell.rows.iter().map(move |row| (cell, row)))
+    }
+}
+
+fn rows_of<'a>(
+    variant: &'static VariantEntry,
+    threads: &'a [usize],
+    ignored: Ignored,
+) -> impl Iterator<Item = Row> + use<'a> {
+    let counts: Vec<Option<usize>> = if variant.backend == Backend::Parallel && !threads.is_empty()
+    {
+        threads.iter().copied().map(Some).collect()
+    } else {
+        vec![None]
+    };
+    let ignored = variant.ignore.is_some() && ignored == Ignored::Exclude;
+    counts.into_iter().map(move |threads| Row { variant, threads, ignored })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! `--partition slice:1/4`: a share of the kernels, for several machines.
+
+use std::str::FromStr;
+
+/// One of several shares. A kernel is never split: its ratios and crossovers must come from one machine.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Partition {
+    by: By,
+    share: u64,
+    of: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum By {
+    /// Every n-th kernel.
+    Slice,
+    /// By the kernel's path, so that adding a kernel moves no other.
+    Hash,
+}
+
+impl Partition {
+    /// Whether this share holds the kernel at `index` of the registry.
+    pub fn contains(self, index: usize, path: &str) -> bool {
+        let number = match self.by {
+            By::Slice => index as u64,
+            // FNV-1a: fixed for ever, unlike the standard library's hashers.
+            By::Hash => path.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+            }),
+        };
+        number % self.of == self.share - 1
+    }
+}
+
+impl FromStr for Partition {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parse = || {
+            let (by, numbers) = text.split_once(':')?;
+            let by = match by {
+                "slice" => By::Slice,
+                "hash" => By::Hash,
+                _ => return None,
+            };
+            let (share, of) = numbers.split_once('/')?;
+            let partition = Partition { by, share: share.parse().ok()?, of: of.parse().ok()? };
+            (1..=partition.of).contains(&partition.share).then_some(partition)
+        };
+        parse().ok_or_else(|| {
+            format!("`{text}` is not a partition; write slice:M/N or hash:M/N with 1 <= M <= N, for example slice:1/4")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_disjoint_and_cover_everything() {
+        for by in ["slice", "hash"] {
+            let shares: Vec<Partition> =
+                (1..=3).map(|m| format!("{by}:{m}/3").parse().expect("valid")).collect();
+            for index in 0..50 {
+                let path = format!("crate::kernel{index}");
+                let holders = shares.iter().filter(|s| s.contains(index, &path)).count();
+                assert_eq!(holders, 1, "{by} {index}");
+            }
+        }
+    }
+
+    #[test]
+    fn impossible_shares_are_refused() {
+        for text in ["slice:0/4", "slice:5/4", "slice:1/0", "4/4", "slice:1", "part:1/2", ""] {
+            assert!(text.parse::<Partition>().is_err(), "{text}");
+        }
+    }
+}

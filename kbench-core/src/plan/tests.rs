@@ -1,0 +1,80 @@
+use std::time::Instant;
+
+use super::*;
+use crate::kernel::Location;
+use crate::registry::tests::{base, right, variant_of_double};
+
+fn registry() -> Registry {
+    Registry::of([base(), variant_of_double("fast", 2, right)]).expect("fine")
+}
+
+fn names(selection: &Selection) -> Vec<String> {
+    let plan = Plan::new(&registry(), selection, &[]).expect("a plan");
+    plan.rows().map(|(cell, row)| cell.row_name(row)).collect()
+}
+
+#[test]
+fn full_names_have_module_kernel_variant_type_and_size() {
+    assert_eq!(names(&Selection::default())[..2], ["demo::double/double/f32/n=16", "demo::double/fast/f32/n=16"]);
+}
+
+#[test]
+fn filters_skips_and_exact_follow_libtest() {
+    let filters = |filters: &[&str], skip: &[&str], exact| Selection {
+        filters: filters.iter().map(ToString::to_string).collect(),
+        skip: skip.iter().map(ToString::to_string).collect(),
+        exact,
+        ..Selection::default()
+    };
+    assert_eq!(names(&filters(&["n=16", "n=4096"], &["fast"], false)).len(), 2);
+    assert_eq!(names(&filters(&["demo::double/fast/f32/n=16"], &[], true)).len(), 1);
+    assert_eq!(names(&filters(&["n=16"], &[], true)).len(), 0);
+}
+
+#[test]
+fn an_axis_override_measures_sizes_that_nobody_listed() {
+    let selection = Selection {
+        axes: vec!["n=7,9".parse().expect("valid")],
+        variants: vec!["fast".into()],
+        ..Selection::default()
+    };
+    assert_eq!(names(&selection), ["demo::double/fast/f32/n=7", "demo::double/fast/f32/n=9"]);
+}
+
+#[test]
+fn an_unknown_name_gets_the_nearest_one() {
+    let selection = Selection { kernels: vec!["duoble".into()], ..Selection::default() };
+    let error = Plan::new(&registry(), &selection, &[]).err().expect("an error").to_string();
+    assert!(error.contains("did you mean `double`?"), "{error}");
+}
+
+#[test]
+fn a_named_base_is_selected_along_and_compared_with() {
+    let selection = Selection {
+        base: Some("fast".into()),
+        variants: vec!["double".into()],
+        ..Selection::default()
+    };
+    let plan = Plan::new(&registry(), &selection, &[]).expect("a plan");
+    let cell = &plan.cells[0];
+    assert_eq!(cell.base.map(|i| cell.rows[i].variant.name), Some("fast"));
+    assert_eq!(cell.rows.len(), 2);
+}
+
+#[test]
+fn ten_thousand_variants_are_listed_in_no_time() {
+    let entries: Vec<&'static VariantEntry> = (0..10_000u32)
+        .map(|i| {
+            let name: &'static str = Box::leak(format!("variant{i}").into_boxed_str());
+            variant_of_double(name, i + 1, right)
+        })
+        .collect();
+    assert_eq!(entries[1].location, Location { file: "demo.rs", line: 2, column: 1 });
+    let start = Instant::now();
+    let registry = Registry::of(entries).expect("fine");
+    let plan = Plan::new(&registry, &Selection::default(), &[]).expect("a plan");
+    let bytes: usize = plan.rows().map(|(cell, row)| cell.row_name(row).len()).sum();
+    assert!(bytes > 30_000 * 20);
+    // No promise about speed belongs in a test, but a quadratic algorithm would take minutes here.
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}
