@@ -7,7 +7,10 @@
 //! | [`value`] | elements, operands, data from a seed |
 //! | [`kernel`] | what the attribute says about a function, as types |
 
+pub mod check;
+pub mod infer;
 pub mod kernel;
+pub mod measure;
 pub mod plan;
 pub mod registry;
 pub mod value;

@@ -1,0 +1,74 @@
+//! Sizes at which kernels go wrong: one, primes, and just beside the widths of vectors and tiles.
+
+use crate::kernel::KernelEntry;
+use crate::plan::{Size, sizes_of};
+
+/// Per axis and round: ones; small primes; primes around 8, 16 and 32, the usual vector widths and tiles.
+const ROUNDS: [[usize; 4]; 4] = [[1, 1, 1, 1], [3, 7, 5, 2], [17, 31, 13, 3], [67, 33, 41, 5]];
+
+/// The cost of a check must stay small whatever the number of axes.
+const LARGEST_PRODUCT: usize = 200_000;
+
+/// Up to four awkward sizes at which the kernel says it is defined, none larger than the listed ones on any axis.
+pub fn awkward_sizes(kernel: &KernelEntry) -> Vec<Size> {
+    let Ok(listed) = sizes_of(kernel, |_| None) else { return Vec::new() };
+    let largest: Vec<usize> = (0..kernel.axes.len())
+        .map(|axis| listed.iter().map(|size| size.values[axis]).max().unwrap_or(1))
+        .collect();
+    let mut sizes: Vec<Size> = Vec::new();
+    for round in ROUNDS {
+        let wanted: Vec<usize> =
+            largest.iter().enumerate().map(|(axis, &max)| round[axis % 4].min(max)).collect();
+        let size = nearest_valid(kernel, &wanted, &largest);
+        if let Some(size) = size.filter(|size| !sizes.contains(size)) {
+            sizes.push(size);
+        }
+    }
+    sizes
+}
+
+/// The wanted size, or the nearest above it at which the kernel is defined.
+///
+/// Conditions are met by stepping single axes first and all axes together then: enough for "even", "a multiple of 8" or
+/// "a power of two" on any axis, without asking the user for a list.
+fn nearest_valid(kernel: &KernelEntry, wanted: &[usize], largest: &[usize]) -> Option<Size> {
+    let valid = |values: &[usize]| {
+        values.iter().product::<usize>() <= LARGEST_PRODUCT && kernel.definition.valid(values)
+    };
+    if valid(wanted) {
+        return Some(Size::of(wanted));
+    }
+    let steps = || (1..=64usize).chain([128, 256, 512, 1024]);
+    for axis in 0..wanted.len() {
+        for step in steps() {
+            let mut values = wanted.to_vec();
+            values[axis] += step;
+            if values[axis] <= largest[axis] && valid(&values) {
+                return Some(Size::of(values));
+            }
+        }
+    }
+    // Round every axis up to a multiple or a power of the step.
+    [2, 4, 8, 16, 32, 64].into_iter().find_map(|step: usize| {
+        let values: Vec<usize> = wanted
+            .iter()
+            .zip(largest)
+            .map(|(value, max)| value.next_multiple_of(step).min(*max))
+            .collect();
+        valid(&values).then(|| Size::of(values))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::registry::tests::Double;
+
+    #[test]
+    fn one_and_primes_are_among_them() {
+        let sizes = awkward_sizes(Double::ENTRY);
+        let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
+        assert_eq!(values, [1, 3, 17, 67]);
+    }
+}

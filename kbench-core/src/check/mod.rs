@@ -1,0 +1,144 @@
+//! The correctness gate: no variant is timed before its results were compared with a reference.
+//!
+//! A variant is called twice on the same data, with its outputs poisoned by two different patterns. What still holds the
+//! pattern both times was not written; what differs between the two calls is not deterministic; both results are
+//! compared with the reference, which is an independent function or, without one, the kernel's own function (then the
+//! base itself is reported as *unverified*).
+
+mod awkward;
+mod compare;
+mod gate;
+
+pub use awkward::awkward_sizes;
+pub use compare::{ErrorFigures, WorstElement, default_tolerance};
+pub use gate::{Gate, Timed};
+
+use std::fmt;
+
+use crate::kernel::Fault;
+
+/// The outcome for one variant at one size.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// What was found; `Ok` when the variant may be timed.
+    pub outcome: Result<(), Wrong>,
+    /// Distance from the reference at the worst of the checked sizes, if it came to a comparison.
+    pub errors: Option<ErrorFigures>,
+    /// The relative tolerance that was applied there.
+    pub tolerance: f64,
+    /// Remarks that do not make it wrong.
+    pub remarks: Vec<Remark>,
+}
+
+/// A remark of the gate that does not stop a variant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Remark {
+    /// There is no reference, so the base was compared with nothing.
+    UnverifiedBase,
+    /// Zeros would pass as well: the data or the tolerance cannot tell right from wrong.
+    WeakCheck,
+    /// The kernel has no output that could be compared.
+    NothingToCompare,
+    /// Two calls on the same input gave different bits, both within the tolerance.
+    NotDeterministic,
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Remark::UnverifiedBase => {
+                "unverified base: the kernel has no `reference`, so its own function was taken as right"
+            }
+            Remark::WeakCheck => {
+                "weak check: zeros would pass too, so the check cannot tell right from wrong; give other inputs or a smaller `tolerance`"
+            }
+            Remark::NothingToCompare => {
+                "nothing to compare: the kernel has neither a `&mut` parameter nor a return value that can be looked into"
+            }
+            Remark::NotDeterministic => {
+                "not deterministic: two calls on the same input differ in their bits, within the tolerance"
+            }
+        })
+    }
+}
+
+/// What is wrong with a variant, and at which size.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{reason} (at {size}, seed {seed})")]
+pub struct Wrong {
+    /// What is wrong.
+    pub reason: Reason,
+    /// `axis=value,axis=value`.
+    pub size: String,
+    /// Seed of the data.
+    pub seed: u64,
+}
+
+/// What can be wrong with a variant.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Reason {
+    /// Too far from the reference.
+    #[error("{errors}")]
+    Inexact {
+        /// By how much and where.
+        errors: ErrorFigures,
+    },
+    /// Elements of an output keep what was there before.
+    #[error("{count} element(s) of `{output}` are never written, the first at index {first}")]
+    Unwritten {
+        /// The output.
+        output: String,
+        /// How many.
+        count: usize,
+        /// Where the first is.
+        first: usize,
+    },
+    /// NaN or infinity where the reference has none, or the other way round.
+    #[error("`{output}`[{index}] is {got} where {expected} is expected")]
+    NotFinite {
+        /// The output.
+        output: String,
+        /// Where.
+        index: usize,
+        /// What is there.
+        got: f64,
+        /// What should be.
+        expected: f64,
+    },
+    /// Another number of elements than the reference.
+    #[error("`{output}` has {got} element(s) where {expected} are expected")]
+    Length {
+        /// The output.
+        output: String,
+        /// How many.
+        got: usize,
+        /// How many there should be.
+        expected: usize,
+    },
+    /// An input has other bits after the call.
+    #[error("it changes an input that is not an output")]
+    ChangedInput,
+    /// Operands share memory.
+    #[error("an output shares memory with another operand: `inputs` must give each its own")]
+    Aliased,
+    /// Two calls on the same input differ by more than the tolerance.
+    #[error("two calls on the same input differ beyond the tolerance; the second: {errors}")]
+    Unstable {
+        /// By how much and where.
+        errors: ErrorFigures,
+    },
+    /// It was right before it was timed and is not afterwards.
+    #[error("right before timing but not after it: {0}")]
+    AfterTiming(Box<Reason>),
+    /// It panicked or returned an error.
+    #[error("{0}")]
+    Fault(Fault),
+    /// The kernel's `inputs` or reference panicked.
+    #[error("{part} of the kernel {fault}")]
+    Definition {
+        /// `inputs`, `reference` or `work`.
+        part: &'static str,
+        /// How.
+        fault: Fault,
+    },
+}

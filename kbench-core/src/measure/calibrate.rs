@@ -1,0 +1,149 @@
+//! How many calls make a sample.
+
+use std::time::{Duration, Instant};
+
+use super::{Effort, Subject};
+use crate::kernel::{Calls, CellData, Fault, InPlace, KernelEntry, Returned, guard};
+
+/// Memory that fresh copies and kept return values of one sample may take.
+pub const MEMORY_CAP: usize = 256 << 20;
+
+/// What calibration found for the rows of one cell.
+#[derive(Clone, Debug)]
+pub struct Calibration {
+    /// In the order of the rows.
+    pub rows: Vec<Result<RowCalibration, Fault>>,
+}
+
+/// Calls per sample of one row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RowCalibration {
+    /// Timed calls.
+    pub calls: Calls,
+    /// Untimed calls before each sample.
+    pub wash_out: u64,
+    /// Nanoseconds that a sample with no call takes: the clock's part of every batch.
+    pub overhead: f64,
+    /// Nanoseconds of one call, roughly.
+    pub estimate: f64,
+}
+
+impl RowCalibration {
+    /// Share of a sample that is overhead.
+    pub fn overhead_share(&self) -> f64 {
+        let overhead = self.overhead * self.calls.batches as f64;
+        overhead / (overhead + self.estimate * self.calls.total() as f64)
+    }
+
+    /// Wall time of a sample with its wash-out, roughly.
+    pub fn sample_cost(&self) -> Duration {
+        let calls = (self.calls.total() + self.wash_out) as f64;
+        Duration::from_nanos((self.estimate * calls) as u64)
+    }
+}
+
+/// Calibrates every row of a subject.
+pub fn calibrate(subject: &mut Subject, effort: &Effort) -> Calibration {
+    let Subject { kernel, data, rows, .. } = subject;
+    let rows = rows
+        .iter()
+        .map(|row| {
+            guard(|| {
+                data.reset();
+                let returned = row.routine.call(data.as_mut(), &row.caller);
+                let limit = calls_in_memory(kernel, data.as_ref(), &returned);
+                let mut time = |calls: u64| {
+                    nanoseconds(row.routine.sample(data.as_mut(), Calls::once(calls), &row.caller))
+                };
+                find_calls(&mut time, limit, effort)
+            })
+        })
+        .collect();
+    Calibration { rows }
+}
+
+/// Calls that can be made before fresh copies or kept return values fill the memory they are granted.
+fn calls_in_memory(kernel: &KernelEntry, data: &dyn CellData, returned: &Returned) -> u64 {
+    let fresh = if kernel.in_place == InPlace::Fresh { data.written_bytes() } else { 0 };
+    let per_call = fresh + returned.bytes;
+    (MEMORY_CAP / per_call.max(1)).max(1) as u64
+}
+
+fn find_calls(time: &mut dyn FnMut(u64) -> f64, limit: u64, effort: &Effort) -> RowCalibration {
+    let overhead = (0..50).map(|_| time(0)).fold(f64::INFINITY, f64::min);
+    let target = effort.sample_time.as_nanos() as f64;
+    let estimate = estimate_call(time, overhead, limit, effort);
+    let wanted = effort.iterations.unwrap_or((target / estimate).round().max(1.0) as u64);
+    let batches = wanted.div_ceil(limit);
+    let calls = Calls { per_batch: wanted.div_ceil(batches), batches };
+    let wash_out = (calls.total() / 10).clamp(1, limit);
+    RowCalibration { calls, wash_out, overhead, estimate }
+}
+
+/// Doubles the number of calls until the clock's resolution no longer matters, then keeps on until warm.
+fn estimate_call(
+    time: &mut dyn FnMut(u64) -> f64,
+    overhead: f64,
+    limit: u64,
+    effort: &Effort,
+) -> f64 {
+    let enough = effort.sample_time.as_nanos() as f64 / 10.0;
+    let start = Instant::now();
+    let mut calls = 1;
+    let mut estimate = f64::INFINITY;
+    loop {
+        let elapsed = (time(calls) - overhead).max(1.0);
+        if elapsed >= enough || calls >= limit {
+            // The fastest of the long enough attempts: the first ones may have paid for page faults and cold caches.
+            estimate = estimate.min(elapsed / calls as f64);
+            if start.elapsed() >= effort.warm_up {
+                return estimate;
+            }
+        } else {
+            calls = (calls * 2).min(limit);
+        }
+    }
+}
+
+pub(super) fn nanoseconds(time: Duration) -> f64 {
+    time.as_nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn effort(warm_up: u64) -> Effort {
+        Effort { warm_up: Duration::from_millis(warm_up), ..Effort::default() }
+    }
+
+    #[test]
+    fn a_sample_lasts_as_long_as_wanted() {
+        // A clock that takes 40 ns to read and a call that takes 25 ns.
+        let row = find_calls(&mut |calls| 40.0 + 25.0 * calls as f64, u64::MAX, &effort(0));
+        assert_eq!(row.overhead, 40.0);
+        assert!((row.estimate - 25.0).abs() < 0.1, "{row:?}");
+        let lasts = row.estimate * row.calls.total() as f64;
+        assert!((lasts / 2e6 - 1.0).abs() < 0.01, "{lasts}");
+        assert!(row.overhead_share() < 1e-4);
+    }
+
+    #[test]
+    fn a_long_call_makes_a_sample_alone() {
+        let row = find_calls(&mut |calls| 40.0 + 1e9 * calls as f64, u64::MAX, &effort(0));
+        assert_eq!((row.calls, row.wash_out), (Calls::once(1), 1));
+    }
+
+    #[test]
+    fn memory_splits_a_sample_into_batches() {
+        let row = find_calls(&mut |calls| 40.0 + 1000.0 * calls as f64, 300, &effort(0));
+        assert!(row.calls.per_batch <= 300 && row.calls.total() >= 2000, "{row:?}");
+    }
+
+    #[test]
+    fn fixed_iterations_are_kept() {
+        let effort = Effort { iterations: Some(17), ..effort(0) };
+        let row = find_calls(&mut |calls| 40.0 + 5.0 * calls as f64, u64::MAX, &effort);
+        assert_eq!(row.calls, Calls::once(17));
+    }
+}

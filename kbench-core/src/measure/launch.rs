@@ -1,0 +1,129 @@
+//! One launch: blocks of all cells, round-robin, until every row has its samples or the time is over.
+
+use std::time::{Duration, Instant};
+
+use super::calibrate::nanoseconds;
+use super::{Block, Calibration, Launch, Order, RowCalibration, Sample, Stage, Watch};
+use crate::kernel::{Calls, Caller, CellData, Fault, InPlace, KernelEntry, Routine, guard};
+
+/// A cell that is ready to be measured.
+pub struct Subject {
+    /// The kernel.
+    pub kernel: &'static KernelEntry,
+    /// Name for progress.
+    pub name: String,
+    /// The data that all rows share.
+    pub data: Box<dyn CellData>,
+    /// The rows, as in the plan.
+    pub rows: Vec<SubjectRow>,
+}
+
+/// A row that is ready to be measured.
+pub struct SubjectRow {
+    /// Index in the cell's plan.
+    pub index: usize,
+    /// The variant's code.
+    pub routine: Box<dyn Routine>,
+    /// From where it is called.
+    pub caller: Caller,
+}
+
+/// A row that failed while it was measured.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Index of the subject.
+    pub subject: usize,
+    /// Index of the row in the cell's plan.
+    pub row: usize,
+    /// What happened.
+    pub fault: Fault,
+}
+
+/// How far a launch may go.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Blocks per cell.
+    pub blocks: u32,
+    /// When to stop, finished or not.
+    pub deadline: Instant,
+}
+
+/// Measures all subjects in one process.
+///
+/// A pass visits every cell once, in random order; the deadline is looked at between blocks. Every cell gets its first
+/// block before the deadline counts, because a row without any figure helps nobody.
+pub fn run_launch(
+    subjects: &mut [Subject],
+    calibrations: &[Calibration],
+    limits: Limits,
+    order: &mut Order,
+    watch: &mut dyn Watch,
+) -> (Launch, Vec<Failure>) {
+    let mut launch = Launch { cells: vec![Vec::new(); subjects.len()] };
+    let mut failures: Vec<Failure> = Vec::new();
+    let start = Instant::now();
+    'passes: for pass in 0..limits.blocks {
+        for subject in order.permutation(subjects.len()) {
+            if pass > 0 && Instant::now() >= limits.deadline {
+                break 'passes;
+            }
+            let name = subjects[subject].name.clone();
+            let (done, total) = share_done(pass, limits, start);
+            watch.step(Stage::Measuring, done, total, &name);
+            let failed: Vec<usize> =
+                failures.iter().filter(|f| f.subject == subject).map(|f| f.row).collect();
+            match run_block(&mut subjects[subject], &calibrations[subject], &failed, order) {
+                Ok(block) => launch.cells[subject].push(block),
+                Err((row, fault)) => failures.push(Failure { subject, row, fault }),
+            }
+        }
+    }
+    (launch, failures)
+}
+
+/// Time that has passed, of the time that the launch will take by passes or by its deadline, whichever is less.
+fn share_done(pass: u32, limits: Limits, start: Instant) -> (f64, f64) {
+    let passed = start.elapsed().as_secs_f64();
+    let left = limits.deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+    let by_passes =
+        if pass == 0 { f64::INFINITY } else { passed * f64::from(limits.blocks) / f64::from(pass) };
+    (passed, by_passes.min(passed + left))
+}
+
+/// One mirrored block; a row that fails ends it and is named.
+fn run_block(
+    subject: &mut Subject,
+    calibration: &Calibration,
+    failed: &[usize],
+    order: &mut Order,
+) -> Result<Block, (usize, Fault)> {
+    let live: Vec<(usize, RowCalibration)> = calibration
+        .rows
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| !failed.contains(&subject.rows[*i].index))
+        .filter_map(|(i, row)| Some((i, *row.as_ref().ok()?)))
+        .collect();
+    let mut block = Block::default();
+    for visit in order.mirrored(live.len()) {
+        let (position, calibration) = live[visit];
+        let row = &subject.rows[position];
+        let data = subject.data.as_mut();
+        let time = guard(|| {
+            if subject.kernel.in_place == InPlace::Reuse {
+                data.reset();
+            }
+            row.routine.sample(data, Calls::once(calibration.wash_out), &row.caller);
+            row.routine.sample(data, calibration.calls, &row.caller)
+        })
+        .map_err(|fault| (row.index, fault))?;
+        block.samples.push(Sample { row: row.index, nanoseconds: per_call(time, &calibration) });
+    }
+    Ok(block)
+}
+
+/// Time of one call without the clock's part; never below zero.
+fn per_call(time: Duration, calibration: &RowCalibration) -> f64 {
+    let overhead = calibration.overhead * calibration.calls.batches as f64;
+    (nanoseconds(time) - overhead).max(0.0) / calibration.calls.total() as f64
+}
