@@ -8,15 +8,20 @@
 //! | [`kernel`] | what the attribute says about a function, as types |
 
 pub mod check;
+pub mod cuda;
+pub mod environment;
 pub mod infer;
 pub mod kernel;
 pub mod measure;
 pub mod plan;
 pub mod registry;
+pub mod report;
 pub mod value;
+pub mod watch;
 
-/// Stand-ins for the CUDA backend, so that signatures of CUDA variants compile wherever kbench does.
-pub mod cuda;
+mod suite;
+
+pub use suite::{Configuration, DEFAULT_SEED, Suite, SuiteError};
 
 /// What the attribute's expansion names. Not for use by hand: it changes without notice.
 #[doc(hidden)]

@@ -1,5 +1,7 @@
 //! Running the checks of one kernel.
 
+use std::collections::HashMap;
+
 use super::compare::{compare, default_tolerance};
 use super::{Check, ErrorFigures, Reason, Remark, Wrong, awkward_sizes};
 use crate::kernel::{
@@ -14,6 +16,8 @@ pub struct Gate {
     kernel: &'static KernelEntry,
     base: Option<&'static VariantEntry>,
     seed: u64,
+    /// Data and expected results are made once and serve all variants.
+    exercises: HashMap<(Size, u64), Result<Exercise, Wrong>>,
 }
 
 /// Data of one size with what should come out of it.
@@ -33,11 +37,11 @@ struct Finding {
 impl Gate {
     /// A gate for a kernel; `base` is its own function, which serves as reference when there is none.
     pub fn new(kernel: &'static KernelEntry, base: Option<&'static VariantEntry>, seed: u64) -> Self {
-        Gate { kernel, base, seed }
+        Gate { kernel, base, seed, exercises: HashMap::new() }
     }
 
     /// Checks a variant at the awkward sizes, with two seeds each.
-    pub fn check_awkward(&self, variant: &VariantEntry) -> Check {
+    pub fn check_awkward(&mut self, variant: &VariantEntry) -> Check {
         let sizes = match guard(|| awkward_sizes(self.kernel)) {
             Ok(sizes) => sizes,
             Err(fault) => {
@@ -53,11 +57,16 @@ impl Gate {
     }
 
     /// Checks a variant at one size.
-    pub fn check_size(&self, variant: &VariantEntry, size: &Size) -> Check {
+    pub fn check_size(&mut self, variant: &VariantEntry, size: &Size) -> Check {
         self.check(variant, &[(size.clone(), self.seed)])
     }
 
-    fn check(&self, variant: &VariantEntry, exercises: &[(Size, u64)]) -> Check {
+    /// Drops the data of a size that no other variant will be checked at.
+    pub fn forget(&mut self, size: &Size) {
+        self.exercises.remove(&(size.clone(), self.seed));
+    }
+
+    fn check(&mut self, variant: &VariantEntry, exercises: &[(Size, u64)]) -> Check {
         let Implementation::Host(routine) = variant.implementation else {
             unreachable!("the check stage is only given variants that this machine can run");
         };
@@ -70,14 +79,7 @@ impl Gate {
         };
         let mut zeros_always_pass = !exercises.is_empty();
         for (size, seed) in exercises {
-            let found = self.exercise(size, *seed).and_then(|mut exercise| {
-                self.examine(variant, routine.as_ref(), &mut exercise).map_err(|reason| Wrong {
-                    reason,
-                    size: size.name(self.kernel.axes),
-                    seed: *seed,
-                })
-            });
-            match found {
+            match self.find(variant, routine.as_ref(), size, *seed) {
                 Ok(finding) => {
                     zeros_always_pass &= finding.zeros_pass;
                     self.note(variant, &finding, &mut check);
@@ -92,6 +94,31 @@ impl Gate {
             check.remarks.push(Remark::WeakCheck);
         }
         check
+    }
+
+    /// Runs one exercise. After a mistake its data is not trusted any more.
+    fn find(
+        &mut self,
+        variant: &VariantEntry,
+        routine: &dyn Routine,
+        size: &Size,
+        seed: u64,
+    ) -> Result<Finding, Wrong> {
+        let key = (size.clone(), seed);
+        let made = self.exercises.remove(&key);
+        let mut exercise = made.unwrap_or_else(|| self.exercise(size, seed));
+        let found = match &mut exercise {
+            Err(wrong) => Err(wrong.clone()),
+            Ok(exercise) => self.examine(variant, routine, exercise).map_err(|reason| Wrong {
+                reason,
+                size: size.name(self.kernel.axes),
+                seed,
+            }),
+        };
+        if found.is_ok() || exercise.is_err() {
+            self.exercises.insert(key, exercise);
+        }
+        found
     }
 
     fn note(&self, variant: &VariantEntry, finding: &Finding, check: &mut Check) {
@@ -310,7 +337,7 @@ mod tests {
     use crate::registry::tests::{Double, base, right, unwritten, variant_of_double, wrong};
 
     fn check(routine: fn() -> Box<dyn Routine>) -> Check {
-        let gate = Gate::new(Double::ENTRY, Some(base()), 1);
+        let mut gate = Gate::new(Double::ENTRY, Some(base()), 1);
         gate.check_awkward(variant_of_double("candidate", 5, routine))
     }
 

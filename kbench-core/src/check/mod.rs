@@ -8,10 +8,12 @@
 mod awkward;
 mod compare;
 mod gate;
+mod stage;
 
 pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};
 pub use gate::{Gate, Timed};
+pub use stage::{CheckedRow, Coverage, Standing, check_plan};
 
 use std::fmt;
 

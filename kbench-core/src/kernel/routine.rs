@@ -1,6 +1,7 @@
 //! Calling and timing one variant.
 
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::data::Data;
@@ -18,11 +19,12 @@ pub enum Implementation {
 }
 
 /// From where a parallel variant is called.
+#[derive(Clone)]
 pub enum Caller {
     /// Directly: rayon's global pool is entered from outside, as a program does that builds no pool of its own.
     Outside,
     /// Through a pool of a given number of threads, entered anew by every call.
-    Pool(rayon::ThreadPool),
+    Pool(Arc<rayon::ThreadPool>),
 }
 
 /// What one call returned.

@@ -3,11 +3,14 @@
 use std::time::{Duration, Instant};
 
 use super::calibrate::nanoseconds;
-use super::{Block, Calibration, Launch, Order, RowCalibration, Sample, Stage, Watch};
+use super::{Block, Calibration, Order, RowCalibration, Sample};
 use crate::kernel::{Calls, Caller, CellData, Fault, InPlace, KernelEntry, Routine, guard};
+use crate::watch::{Stage, Watch};
 
 /// A cell that is ready to be measured.
 pub struct Subject {
+    /// Index of the cell in the plan.
+    pub cell: usize,
     /// The kernel.
     pub kernel: &'static KernelEntry,
     /// Name for progress.
@@ -31,8 +34,8 @@ pub struct SubjectRow {
 /// A row that failed while it was measured.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Index of the subject.
-    pub subject: usize,
+    /// Index of the cell in the plan.
+    pub cell: usize,
     /// Index of the row in the cell's plan.
     pub row: usize,
     /// What happened.
@@ -48,7 +51,7 @@ pub struct Limits {
     pub deadline: Instant,
 }
 
-/// Measures all subjects in one process.
+/// Measures all subjects in this process; gives the blocks of each subject and the rows that failed.
 ///
 /// A pass visits every cell once, in random order; the deadline is looked at between blocks. Every cell gets its first
 /// block before the deadline counts, because a row without any figure helps nobody.
@@ -58,8 +61,8 @@ pub fn run_launch(
     limits: Limits,
     order: &mut Order,
     watch: &mut dyn Watch,
-) -> (Launch, Vec<Failure>) {
-    let mut launch = Launch { cells: vec![Vec::new(); subjects.len()] };
+) -> (Vec<Vec<Block>>, Vec<Failure>) {
+    let mut blocks = vec![Vec::new(); subjects.len()];
     let mut failures: Vec<Failure> = Vec::new();
     let start = Instant::now();
     'passes: for pass in 0..limits.blocks {
@@ -70,15 +73,16 @@ pub fn run_launch(
             let name = subjects[subject].name.clone();
             let (done, total) = share_done(pass, limits, start);
             watch.step(Stage::Measuring, done, total, &name);
+            let cell = subjects[subject].cell;
             let failed: Vec<usize> =
-                failures.iter().filter(|f| f.subject == subject).map(|f| f.row).collect();
+                failures.iter().filter(|f| f.cell == cell).map(|f| f.row).collect();
             match run_block(&mut subjects[subject], &calibrations[subject], &failed, order) {
-                Ok(block) => launch.cells[subject].push(block),
-                Err((row, fault)) => failures.push(Failure { subject, row, fault }),
+                Ok(block) => blocks[subject].push(block),
+                Err((row, fault)) => failures.push(Failure { cell, row, fault }),
             }
         }
     }
-    (launch, failures)
+    (blocks, failures)
 }
 
 /// Time that has passed, of the time that the launch will take by passes or by its deadline, whichever is less.

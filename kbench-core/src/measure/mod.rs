@@ -10,11 +10,13 @@ mod calibrate;
 mod effort;
 mod launch;
 mod order;
+mod stage;
 
 pub use calibrate::{Calibration, MEMORY_CAP, RowCalibration, calibrate};
 pub use effort::Effort;
 pub use launch::{Failure, Limits, Subject, SubjectRow, run_launch};
 pub use order::Order;
+pub use stage::{Measured, RowMeasured, measure_plan};
 
 /// Everything that was measured, launch by launch.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +28,7 @@ pub struct Measurement {
 /// What one process measured.
 #[derive(Clone, Debug, Default)]
 pub struct Launch {
-    /// Blocks of every subject, in the order of the subjects.
+    /// Blocks of every cell, in the order of the plan.
     pub cells: Vec<Vec<Block>>,
 }
 
@@ -44,26 +46,4 @@ pub struct Sample {
     pub row: usize,
     /// Nanoseconds per call, without the overhead of the clock.
     pub nanoseconds: f64,
-}
-
-/// What is told to whoever watches a run.
-pub trait Watch {
-    /// Something goes on: `done` of `total` steps of a stage, now at `what`.
-    fn step(&mut self, stage: Stage, done: f64, total: f64, what: &str);
-}
-
-/// The parts of a run that take time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
-    /// Comparing results with references.
-    Checking,
-    /// Finding the number of calls.
-    Calibrating,
-    /// Taking samples.
-    Measuring,
-}
-
-/// Watches nothing.
-impl Watch for () {
-    fn step(&mut self, _: Stage, _: f64, _: f64, _: &str) {}
 }

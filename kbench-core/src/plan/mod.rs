@@ -14,7 +14,7 @@ pub use partition::Partition;
 pub use select::{AxisOverride, Ignored, Selection};
 pub use size::{Size, sizes_of};
 
-use crate::kernel::{Backend, KernelEntry, VariantEntry};
+use crate::kernel::{Backend, Fault, KernelEntry, VariantEntry, guard};
 use crate::registry::Registry;
 
 /// What a run consists of.
@@ -29,6 +29,8 @@ pub struct Plan {
 pub struct Cell {
     /// The kernel.
     pub kernel: &'static KernelEntry,
+    /// The kernel's own function, which serves as reference when there is no other; also when it is not among the rows.
+    pub own_function: Option<&'static VariantEntry>,
     /// The base of comparisons, if it is among the rows.
     pub base: Option<usize>,
     /// The size.
@@ -52,6 +54,12 @@ impl Cell {
     /// `module::path::kernel/variant/type/axis=value,axis=value`.
     pub fn row_name(&self, row: &Row) -> String {
         full_name(self.kernel, row.variant, &self.size)
+    }
+
+    /// The amount of work, by the attribute's closure or as the product of the axes. Runs user code.
+    pub fn work(&self) -> Result<f64, Fault> {
+        let work = guard(|| self.kernel.definition.work(&self.size.values))?;
+        Ok(work.or(self.size.product().map(|product| product as f64)).unwrap_or(f64::INFINITY))
     }
 }
 
@@ -91,7 +99,8 @@ impl Plan {
                 let rows: Vec<Row> =
                     chosen.iter().flat_map(|v| rows_of(v, threads, selection.ignored)).collect();
                 let base = rows.iter().position(|row| selection.is_base(row.variant));
-                cells.push(Cell { kernel: kernel.entry, base, size, rows });
+                let own_function = kernel.variants.iter().copied().find(|v| v.is_base);
+                cells.push(Cell { kernel: kernel.entry, own_function, base, size, rows });
             }
         }
         Ok(Plan { cells, filtered_out })

@@ -1,0 +1,267 @@
+//! The measuring stage: from admitted rows to samples, within the budget.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::launch::Limits;
+use super::{
+    Block, Calibration, Effort, Launch, Measurement, Order, RowCalibration, Subject, SubjectRow,
+    calibrate, run_launch,
+};
+use crate::check::{CheckedRow, Gate, Standing, Timed};
+use crate::kernel::{Caller, Implementation, InPlace, guard};
+use crate::plan::{Cell, Plan, Row};
+use crate::watch::{Stage, Watch};
+
+/// Data of cells that are visited round-robin may take this much memory together; more cells make another group.
+const GROUP_MEMORY: usize = 1 << 30;
+
+/// Blocks that every cell should get at least; samples are shortened for it when the budget is tight.
+const FEWEST_BLOCKS: u32 = 8;
+
+/// What the measuring stage found.
+#[derive(Clone, Debug, Default)]
+pub struct Measured {
+    /// The samples.
+    pub measurement: Measurement,
+    /// What is known of every row, in the shape of the plan.
+    pub rows: Vec<Vec<RowMeasured>>,
+}
+
+/// What is known of one row besides its samples.
+#[derive(Clone, Debug, Default)]
+pub struct RowMeasured {
+    /// Calls per sample.
+    pub calibration: Option<RowCalibration>,
+    /// Bytes that one call moves by default: every operand once, outputs once more when they are also read.
+    pub bytes: Option<f64>,
+    /// Why it has no samples, or none that count.
+    pub failure: Option<String>,
+    /// Why its turn did not come.
+    pub skipped: Option<String>,
+}
+
+/// Measures all admitted rows; `checked` has the shape of the plan.
+pub fn measure_plan(
+    plan: &Plan,
+    checked: &[Vec<CheckedRow>],
+    effort: &Effort,
+    seed: u64,
+    watch: &mut dyn Watch,
+) -> Measured {
+    let mut stage = MeasuringStage {
+        plan,
+        checked,
+        effort,
+        seed,
+        order: Order::new(seed, 0),
+        deadline: Instant::now() + effort.budget,
+        pools: BTreeMap::new(),
+        blocks: vec![Vec::new(); plan.cells.len()],
+        rows: plan.cells.iter().map(|c| vec![RowMeasured::default(); c.rows.len()]).collect(),
+    };
+    let admitted = |cell: &usize| {
+        checked[*cell].iter().any(|row| matches!(row.standing, Standing::Admitted))
+    };
+    let mut waiting: Vec<usize> = (0..plan.cells.len()).filter(admitted).collect();
+    while !waiting.is_empty() {
+        let cells = waiting.len();
+        let mut group = stage.open_group(&mut waiting, watch);
+        stage.measure_group(&mut group, cells, watch);
+        stage.recheck(&mut group);
+    }
+    let launch = Launch { cells: stage.blocks };
+    Measured { measurement: Measurement { launches: vec![launch] }, rows: stage.rows }
+}
+
+/// The state of the measuring stage.
+struct MeasuringStage<'a> {
+    plan: &'a Plan,
+    checked: &'a [Vec<CheckedRow>],
+    effort: &'a Effort,
+    seed: u64,
+    order: Order,
+    deadline: Instant,
+    pools: BTreeMap<usize, Arc<rayon::ThreadPool>>,
+    blocks: Vec<Vec<Block>>,
+    rows: Vec<Vec<RowMeasured>>,
+}
+
+/// Cells that are measured together.
+struct Group {
+    subjects: Vec<Subject>,
+    calibrations: Vec<Calibration>,
+}
+
+impl MeasuringStage<'_> {
+    /// Takes cells from those that wait until memory or time is full, and calibrates them.
+    fn open_group(&mut self, waiting: &mut Vec<usize>, watch: &mut dyn Watch) -> Group {
+        let mut group = Group { subjects: Vec::new(), calibrations: Vec::new() };
+        let mut memory = 0;
+        while let Some(&cell) = waiting.first() {
+            if Instant::now() >= self.deadline {
+                self.skip_all(waiting);
+                break;
+            }
+            let before = group.subjects.len();
+            let total = (before + waiting.len()) as f64;
+            let name = self.plan.cells[cell].size.name(self.plan.cells[cell].kernel.axes);
+            let name = format!("{} {name}", self.plan.cells[cell].kernel.path());
+            watch.step(Stage::Calibrating, before as f64, total, &name);
+            if let Some(mut subject) = self.subject(cell, name) {
+                let bytes = subject.data.read_bytes() + 2 * subject.data.written_bytes();
+                if before > 0 && memory + bytes > GROUP_MEMORY {
+                    break;
+                }
+                memory += bytes;
+                let calibration = calibrate(&mut subject, self.effort);
+                self.note_calibration(&subject, &calibration);
+                group.subjects.push(subject);
+                group.calibrations.push(calibration);
+            }
+            waiting.remove(0);
+        }
+        group
+    }
+
+    fn skip_all(&mut self, waiting: &mut Vec<usize>) {
+        let reason = format!(
+            "the budget of {} s ended before its turn; raise --budget or select less",
+            self.effort.budget.as_secs_f64()
+        );
+        for cell in waiting.drain(..) {
+            self.rows[cell].iter_mut().for_each(|row| row.skipped = Some(reason.clone()));
+        }
+    }
+
+    /// Data and routines of one cell; `None` when the data cannot be made, which fails its rows.
+    fn subject(&mut self, cell: usize, name: String) -> Option<Subject> {
+        let Cell { kernel, size, rows, .. } = &self.plan.cells[cell];
+        match guard(|| kernel.definition.data(&size.values, self.seed)) {
+            Ok(data) => {
+                let moved = data.read_bytes() + data.written_bytes();
+                let again = if kernel.in_place == InPlace::No { 0 } else { data.written_bytes() };
+                self.rows[cell].iter_mut().for_each(|r| r.bytes = Some((moved + again) as f64));
+                let rows = (0..rows.len()).filter_map(|row| self.subject_row(cell, row)).collect();
+                Some(Subject { cell, kernel, name, data, rows })
+            }
+            Err(fault) => {
+                let failure = format!("`inputs` of the kernel {fault}");
+                self.rows[cell].iter_mut().for_each(|row| row.failure = Some(failure.clone()));
+                None
+            }
+        }
+    }
+
+    fn subject_row(&mut self, cell: usize, index: usize) -> Option<SubjectRow> {
+        if !matches!(self.checked[cell][index].standing, Standing::Admitted) {
+            return None;
+        }
+        let row = self.plan.cells[cell].rows[index];
+        let Implementation::Host(routine) = row.variant.implementation else { return None };
+        match self.caller(&row) {
+            Ok(caller) => Some(SubjectRow { index, routine: routine(), caller }),
+            Err(failure) => {
+                self.rows[cell][index].failure = Some(failure);
+                None
+            }
+        }
+    }
+
+    fn caller(&mut self, row: &Row) -> Result<Caller, String> {
+        let Some(threads) = row.threads else { return Ok(Caller::Outside) };
+        if let Some(pool) = self.pools.get(&threads) {
+            return Ok(Caller::Pool(pool.clone()));
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .map_err(|error| format!("a pool of {threads} threads cannot be built: {error}"))?;
+        let pool = Arc::new(pool);
+        self.pools.insert(threads, pool.clone());
+        Ok(Caller::Pool(pool))
+    }
+
+    fn note_calibration(&mut self, subject: &Subject, calibration: &Calibration) {
+        for (row, calibration) in subject.rows.iter().zip(&calibration.rows) {
+            let known = &mut self.rows[subject.cell][row.index];
+            match calibration {
+                Ok(calibration) => known.calibration = Some(*calibration),
+                Err(fault) => known.failure = Some(fault.to_string()),
+            }
+        }
+    }
+
+    /// Takes the samples of a group in its share of the time that is left.
+    fn measure_group(&mut self, group: &mut Group, cells_left: usize, watch: &mut dyn Watch) {
+        if group.subjects.is_empty() {
+            return;
+        }
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let share = left.mul_f64(group.subjects.len() as f64 / cells_left.max(1) as f64);
+        if self.effort.iterations.is_none() {
+            self.fit(group, share);
+        }
+        let blocks = self.effort.wanted_samples().div_ceil(2).max(1);
+        let limits = Limits { blocks, deadline: Instant::now() + share };
+        let Group { subjects, calibrations } = group;
+        let (blocks, failures) =
+            run_launch(subjects, calibrations, limits, &mut self.order, watch);
+        for (subject, blocks) in subjects.iter().zip(blocks) {
+            self.blocks[subject.cell] = blocks;
+        }
+        for failure in failures {
+            self.rows[failure.cell][failure.row].failure = Some(failure.fault.to_string());
+        }
+    }
+
+    /// Shortens samples when the fewest blocks would not fit in the time.
+    fn fit(&mut self, group: &mut Group, share: Duration) {
+        let calibrations = || group.calibrations.iter().flat_map(|c| c.rows.iter().flatten());
+        let pass: Duration = calibrations().map(|row| 2 * row.sample_cost()).sum();
+        let needed = pass * FEWEST_BLOCKS;
+        if needed <= share {
+            return;
+        }
+        let factor = share.as_secs_f64() / needed.as_secs_f64();
+        for calibration in &mut group.calibrations {
+            for row in calibration.rows.iter_mut().flatten() {
+                let shorter = |calls: u64| ((calls as f64 * factor) as u64).max(1);
+                row.calls.batches = shorter(row.calls.batches);
+                if row.calls.batches == 1 {
+                    row.calls.per_batch = shorter(row.calls.per_batch);
+                }
+                row.wash_out = shorter(row.wash_out);
+            }
+        }
+        for (subject, calibration) in group.subjects.iter().zip(&group.calibrations) {
+            self.note_calibration(subject, calibration);
+        }
+    }
+
+    /// Looks once more at every variant's results on the data that it was timed on.
+    fn recheck(&mut self, group: &mut Group) {
+        for subject in &mut group.subjects {
+            let cell = &self.plan.cells[subject.cell];
+            let gate = Gate::new(cell.kernel, cell.own_function, self.seed);
+            let work = cell.work().unwrap_or(f64::INFINITY);
+            let Subject { data, rows, .. } = subject;
+            for row in rows {
+                let known = &mut self.rows[subject.cell][row.index];
+                if known.failure.is_some() {
+                    continue;
+                }
+                let timed = Timed {
+                    variant: cell.rows[row.index].variant,
+                    routine: row.routine.as_ref(),
+                    data: data.as_mut(),
+                    caller: &row.caller,
+                };
+                if let Err(reason) = gate.recheck(timed, work) {
+                    known.failure = Some(reason.to_string());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! From findings to rows.
+
+use super::{CheckReport, ComparisonReport, RowReport, Status};
+use crate::check::{CheckedRow, Standing};
+use crate::infer::{Comparison, Estimate, Observations, Rules, Verdict, compare, judge};
+use crate::kernel::{Backend, guard};
+use crate::measure::{Measured, RowMeasured};
+use crate::plan::{Cell, Plan};
+
+/// Brings together what plan, check and measurement found, and judges all comparisons together.
+pub fn assemble(
+    plan: &Plan,
+    checked: &[Vec<CheckedRow>],
+    measured: &Measured,
+    rules: Rules,
+) -> Vec<RowReport> {
+    let mut rows = Vec::new();
+    let mut comparisons: Vec<(usize, Comparison)> = Vec::new();
+    for (index, cell) in plan.cells.iter().enumerate() {
+        let observations: Vec<Option<Observations>> = (0..cell.rows.len())
+            .map(|row| {
+                let known = measured.rows.get(index)?;
+                known[row].failure.is_none().then_some(())?;
+                Observations::of(&measured.measurement, index, row)
+            })
+            .collect();
+        let base = cell.base.and_then(|base| observations[base].as_ref());
+        for (row, observed) in observations.iter().enumerate() {
+            let known = measured.rows.get(index).map(|rows| &rows[row]);
+            let mut report = row_of(cell, row, &checked[index][row], known);
+            report.samples = samples(measured, index, row);
+            if let Some(observed) = observed {
+                add_times(&mut report, cell, row, &Estimate::of(observed), known);
+                if let Some(base) = base.filter(|_| cell.base != Some(row)) {
+                    comparisons.extend(compare(base, observed).map(|c| (rows.len(), c)));
+                }
+            }
+            rows.push(report);
+        }
+    }
+    let found: Vec<Comparison> = comparisons.iter().map(|(_, comparison)| *comparison).collect();
+    for ((row, comparison), (p_adjusted, verdict)) in comparisons.iter().zip(judge(&found, rules)) {
+        rows[*row].comparison = comparison_report(comparison, p_adjusted, verdict);
+    }
+    rows
+}
+
+fn row_of(cell: &Cell, index: usize, checked: &CheckedRow, known: Option<&RowMeasured>) -> RowReport {
+    let row = &cell.rows[index];
+    let (kernel, variant) = (cell.kernel, row.variant);
+    let threads = match variant.backend {
+        Backend::Parallel => row.threads.unwrap_or_else(rayon::current_num_threads),
+        Backend::Serial | Backend::Cuda => 1,
+    };
+    let status = match (&checked.standing, known) {
+        (Standing::Skipped(reason), _) => Status::Skipped(reason.clone()),
+        (Standing::Wrong(wrong), _) => Status::Failed(wrong.to_string()),
+        (Standing::Admitted, Some(RowMeasured { failure: Some(failure), .. })) => {
+            Status::Failed(failure.clone())
+        }
+        (Standing::Admitted, Some(RowMeasured { skipped: Some(reason), .. })) => {
+            Status::Skipped(reason.clone())
+        }
+        (Standing::Admitted, _) => Status::Ok,
+    };
+    let check = checked.check.as_ref();
+    RowReport {
+        name: cell.row_name(row),
+        kernel: kernel.path(),
+        variant: variant.name,
+        is_base: cell.base == Some(index),
+        backend: variant.backend.name(),
+        element: kernel.element,
+        size: cell.size.name(kernel.axes),
+        label: cell.size.label,
+        axes: kernel.axes.iter().copied().zip(cell.size.values.iter().copied()).collect(),
+        work: cell.work().ok().filter(|work| work.is_finite()),
+        threads,
+        mode: "warm",
+        status,
+        time_ns: None,
+        time_low_ns: None,
+        time_high_ns: None,
+        comparison: ComparisonReport::default(),
+        bytes_per_s: None,
+        flops_per_s: None,
+        items_per_s: None,
+        ceiling_share: None,
+        check: CheckReport {
+            error: check.and_then(|check| Some(check.errors.as_ref()?.norm)),
+            error_max: check.and_then(|check| Some(check.errors.as_ref()?.maximum)),
+            tolerance: check.and_then(|check| Some(check.errors.as_ref()?.tolerance)),
+            reference: kernel.reference,
+        },
+        threshold: variant.threshold.map(|threshold| threshold.to_string()),
+        expectations: variant.expectations.iter().map(|expectation| expectation.text).collect(),
+        remarks: check.map_or_else(Vec::new, |c| c.remarks.iter().map(ToString::to_string).collect()),
+        calls: known.and_then(|known| Some(known.calibration?.calls.total())),
+        overhead_share: known.and_then(|known| Some(known.calibration?.overhead_share())),
+        samples: Vec::new(),
+    }
+}
+
+fn add_times(
+    report: &mut RowReport,
+    cell: &Cell,
+    row: usize,
+    estimate: &Estimate,
+    known: Option<&RowMeasured>,
+) {
+    report.time_ns = Some(estimate.time);
+    report.time_low_ns = estimate.low.is_finite().then_some(estimate.low);
+    report.time_high_ns = estimate.high.is_finite().then_some(estimate.high);
+    if estimate.is_optimised_away() {
+        report.remarks.push(
+            "takes no time: the compiler has removed the call; make its result depend on its inputs".into(),
+        );
+    }
+    if estimate.is_unstable() {
+        report.remarks.push(format!(
+            "unstable: its time varied by {:.0} % within the run, so neither figure nor verdict is to be relied on",
+            100.0 * estimate.spread
+        ));
+    }
+    let (definition, size) = (cell.kernel.definition, &cell.size.values);
+    let variant = cell.rows[row].variant;
+    let own = |figure: Option<fn(&[usize]) -> f64>| {
+        figure.and_then(|figure| guard(|| figure(size)).ok())
+    };
+    let flops = own(variant.flops).or_else(|| guard(|| definition.flops(size)).ok().flatten());
+    let bytes = own(variant.bytes)
+        .or_else(|| guard(|| definition.bytes(size)).ok().flatten())
+        .or_else(|| known.and_then(|known| known.bytes));
+    let per_second = |amount: f64| amount * 1e9 / estimate.time;
+    report.flops_per_s = flops.map(per_second);
+    report.bytes_per_s = bytes.map(per_second);
+    report.items_per_s = report.work.map(per_second);
+}
+
+fn comparison_report(comparison: &Comparison, p_adjusted: f64, verdict: Verdict) -> ComparisonReport {
+    let welch = &comparison.welch;
+    ComparisonReport {
+        speedup: Some(comparison.speedup),
+        speedup_low: Some(comparison.low),
+        speedup_high: Some(comparison.high),
+        p: Some(welch.p),
+        p_adjusted: Some(p_adjusted),
+        verdict: Some(verdict.to_string()),
+        t: Some(welch.t),
+        df: Some(welch.df),
+        hedges_g: Some(welch.g),
+        detectable: Some(comparison.detectable),
+    }
+}
+
+/// Nanoseconds per call of a row's samples: launch by launch, block by block.
+fn samples(measured: &Measured, cell: usize, row: usize) -> Vec<Vec<f64>> {
+    let launches = measured.measurement.launches.iter().filter_map(|launch| launch.cells.get(cell));
+    launches
+        .flat_map(|blocks| blocks.iter())
+        .map(|block| block.samples.iter().filter(|s| s.row == row).map(|s| s.nanoseconds).collect())
+        .filter(|samples: &Vec<f64>| !samples.is_empty())
+        .collect()
+}

@@ -1,0 +1,94 @@
+//! CSV: the columns of the specification first, then what else there is.
+
+use super::{Report, RowReport};
+
+/// Columns in order; the first 23 are a contract.
+const COLUMNS: [&str; 30] = [
+    "kernel", "variant", "backend", "type", "size", "work", "threads", "mode", "status", "time_ns",
+    "time_low_ns", "time_high_ns", "speedup", "speedup_low", "speedup_high", "p", "p_adjusted",
+    "verdict", "bytes_per_s", "flops_per_s", "ceiling_share", "error", "tolerance", "error_max",
+    "items_per_s", "t", "df", "hedges_g", "detectable", "label",
+];
+
+/// The report as comma-separated values (RFC 4180).
+pub fn csv(report: &Report) -> String {
+    let mut text = COLUMNS.join(",") + "\n";
+    for row in &report.rows {
+        let fields: Vec<String> = fields(row).iter().map(|field| quote(field)).collect();
+        text += &(fields.join(",") + "\n");
+    }
+    text
+}
+
+fn fields(row: &RowReport) -> [String; 30] {
+    let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
+    let (comparison, check) = (&row.comparison, &row.check);
+    [
+        row.kernel.clone(),
+        row.variant.to_owned(),
+        row.backend.to_owned(),
+        row.element.to_owned(),
+        row.size.clone(),
+        number(row.work),
+        row.threads.to_string(),
+        row.mode.to_owned(),
+        row.status.to_string(),
+        number(row.time_ns),
+        number(row.time_low_ns),
+        number(row.time_high_ns),
+        number(comparison.speedup),
+        number(comparison.speedup_low),
+        number(comparison.speedup_high),
+        number(comparison.p),
+        number(comparison.p_adjusted),
+        comparison.verdict.clone().unwrap_or_default(),
+        number(row.bytes_per_s),
+        number(row.flops_per_s),
+        number(row.ceiling_share),
+        number(check.error),
+        number(check.tolerance),
+        number(check.error_max),
+        number(row.items_per_s),
+        number(comparison.t),
+        number(comparison.df),
+        number(comparison.hedges_g),
+        number(comparison.detectable),
+        row.label.unwrap_or_default().to_owned(),
+    ]
+}
+
+/// Quotes where the format needs it, and disarms text that a spreadsheet would take for a formula.
+fn quote(field: &str) -> String {
+    let is_number = field.parse::<f64>().is_ok();
+    let field = if field.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number {
+        format!("'{field}")
+    } else {
+        field.to_owned()
+    };
+    if field.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn awkward_text_is_quoted_and_formulas_are_disarmed() {
+        assert_eq!(quote("rows=1,dim=2"), "\"rows=1,dim=2\"");
+        assert_eq!(quote("a \"b\""), "\"a \"\"b\"\"\"");
+        assert_eq!(quote("=cmd()"), "'=cmd()");
+        assert_eq!(quote("-1.5e-7"), "-1.5e-7");
+    }
+
+    #[test]
+    fn the_contract_comes_first() {
+        let contract = "kernel,variant,backend,type,size,work,threads,mode,status,time_ns,time_low_ns,\
+            time_high_ns,speedup,speedup_low,speedup_high,p,p_adjusted,verdict,bytes_per_s,flops_per_s,\
+            ceiling_share,error,tolerance";
+        assert!(COLUMNS.join(",").starts_with(contract));
+    }
+}

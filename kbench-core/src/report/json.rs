@@ -1,0 +1,29 @@
+//! JSON: the versioned run document, and its rows as lines for other programs.
+
+use serde::Serialize;
+
+use super::Report;
+
+/// The run document, indented.
+pub fn json(report: &Report) -> serde_json::Result<String> {
+    Ok(serde_json::to_string_pretty(report)? + "\n")
+}
+
+/// A line that says what kind of thing it is, as cargo's own messages do.
+#[derive(Serialize)]
+struct Line<'a, T> {
+    reason: &'static str,
+    #[serde(flatten)]
+    content: &'a T,
+}
+
+/// One line of JSON for every row, then one for the run without its rows.
+pub fn json_rows(report: &Report) -> serde_json::Result<String> {
+    let mut text = String::new();
+    for row in &report.rows {
+        text += &(serde_json::to_string(&Line { reason: "row", content: row })? + "\n");
+    }
+    let run = Report { rows: Vec::new(), ..report.clone() };
+    text += &(serde_json::to_string(&Line { reason: "run", content: &run })? + "\n");
+    Ok(text)
+}

@@ -1,0 +1,139 @@
+//! Test mode in the form of Rust's own test harness.
+
+use std::fmt::Write;
+
+use serde_json::json;
+
+use super::{Report, RowReport, Status, Style};
+
+/// The forms of libtest's `--format`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TestFormat {
+    /// A line for every test.
+    #[default]
+    Pretty,
+    /// A character for every test.
+    Terse,
+    /// A line of JSON for every event.
+    Json,
+}
+
+/// Results of checks as libtest would print them.
+pub fn test_report(report: &Report, format: TestFormat, style: Style) -> String {
+    match format {
+        TestFormat::Pretty => pretty(report, style),
+        TestFormat::Terse => terse(report, style),
+        TestFormat::Json => events(report),
+    }
+}
+
+struct Counts {
+    passed: usize,
+    failed: usize,
+    ignored: usize,
+}
+
+impl Counts {
+    fn of(rows: &[RowReport]) -> Self {
+        let failed = rows.iter().filter(|r| matches!(r.status, Status::Failed(_))).count();
+        let ignored = rows.iter().filter(|r| matches!(r.status, Status::Skipped(_))).count();
+        Counts { passed: rows.len() - failed - ignored, failed, ignored }
+    }
+}
+
+fn pretty(report: &Report, style: Style) -> String {
+    let mut text = format!("\nrunning {} test{}\n", report.rows.len(), plural(report.rows.len()));
+    for row in &report.rows {
+        let word = match &row.status {
+            Status::Ok => style.good("ok"),
+            Status::Failed(_) => style.bad("FAILED"),
+            Status::Skipped(reason) => style.warning(&format!("ignored, {reason}")),
+        };
+        let _ = writeln!(text, "test {} ... {word}", row.name);
+    }
+    text + &remarks(report) + &failures(report) + &result(report, style)
+}
+
+fn terse(report: &Report, style: Style) -> String {
+    let mut text = format!("\nrunning {} test{}\n", report.rows.len(), plural(report.rows.len()));
+    for row in &report.rows {
+        text.push(match row.status {
+            Status::Ok => '.',
+            Status::Failed(_) => 'F',
+            Status::Skipped(_) => 'i',
+        });
+    }
+    text + "\n" + &failures(report) + &result(report, style)
+}
+
+/// Remarks of the gate, each once.
+fn remarks(report: &Report) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for row in report.rows.iter().filter(|row| row.status == Status::Ok) {
+        for remark in &row.remarks {
+            let line = format!("note: {}/{}: {remark}\n", row.kernel, row.variant);
+            if !lines.contains(&line) {
+                lines.push(line);
+            }
+        }
+    }
+    lines.concat()
+}
+
+fn failures(report: &Report) -> String {
+    if report.failed().next().is_none() {
+        return String::new();
+    }
+    let mut text = String::from("\nfailures:\n");
+    for row in report.failed() {
+        let _ = writeln!(text, "\n---- {} ----\n{}", row.name, row.status);
+    }
+    text += "\nfailures:\n";
+    for row in report.failed() {
+        let _ = writeln!(text, "    {}", row.name);
+    }
+    text
+}
+
+fn result(report: &Report, style: Style) -> String {
+    let Counts { passed, failed, ignored } = Counts::of(&report.rows);
+    let word = if failed > 0 { style.bad("FAILED") } else { style.good("ok") };
+    format!(
+        "\ntest result: {word}. {passed} passed; {failed} failed; {ignored} ignored; 0 measured; {} filtered out; \
+         finished in {:.2}s\n\n",
+        report.filtered_out, report.seconds.checking
+    )
+}
+
+fn events(report: &Report) -> String {
+    let mut lines =
+        vec![json!({ "type": "suite", "event": "started", "test_count": report.rows.len() })];
+    for row in &report.rows {
+        lines.push(json!({ "type": "test", "event": "started", "name": row.name }));
+        lines.push(match &row.status {
+            Status::Ok => json!({ "type": "test", "name": row.name, "event": "ok" }),
+            Status::Failed(reason) => {
+                json!({ "type": "test", "name": row.name, "event": "failed", "stdout": reason })
+            }
+            Status::Skipped(reason) => {
+                json!({ "type": "test", "name": row.name, "event": "ignored", "message": reason })
+            }
+        });
+    }
+    let Counts { passed, failed, ignored } = Counts::of(&report.rows);
+    lines.push(json!({
+        "type": "suite",
+        "event": if failed > 0 { "failed" } else { "ok" },
+        "passed": passed,
+        "failed": failed,
+        "ignored": ignored,
+        "measured": 0,
+        "filtered_out": report.filtered_out,
+        "exec_time": report.seconds.checking,
+    }));
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}

@@ -1,0 +1,71 @@
+//! Lists of what there is, from constants alone.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use crate::plan::{Plan, Row};
+
+/// What nextest and cargo read: `name: benchmark`, one a line; a count unless `terse`.
+pub fn list(plan: &Plan, only_ignored: bool, terse: bool) -> String {
+    let mut text = String::new();
+    let mut count = 0;
+    let mut last: Option<String> = None;
+    for (cell, row) in plan.rows() {
+        if only_ignored && row.variant.ignore.is_none() {
+            continue;
+        }
+        let name = cell.row_name(row);
+        // Thread counts make several rows of one name.
+        if last.as_ref() != Some(&name) {
+            let _ = writeln!(text, "{name}: benchmark");
+            count += 1;
+            last = Some(name);
+        }
+    }
+    if !terse {
+        let _ = writeln!(text, "\n0 tests, {count} benchmarks");
+    }
+    text
+}
+
+/// Kernels with their element types and variants.
+pub fn list_kernels(plan: &Plan) -> String {
+    let mut text = String::new();
+    let mut seen = BTreeSet::new();
+    for cell in &plan.cells {
+        let kernel = cell.kernel;
+        if seen.insert((kernel.path(), kernel.element)) {
+            let variants: Vec<String> = distinct(&cell.rows);
+            let _ = writeln!(text, "{} {}: {}", kernel.path(), kernel.element, variants.join(", "));
+        }
+    }
+    text
+}
+
+fn distinct(rows: &[Row]) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for row in rows {
+        let variant = row.variant;
+        let threshold = variant.threshold.map(|t| format!(", threshold {t}")).unwrap_or_default();
+        let name = format!("{} ({}{threshold})", variant.name, variant.backend.name());
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
+/// Kernels with their sizes.
+pub fn list_sizes(plan: &Plan) -> String {
+    let mut text = String::new();
+    let mut seen = BTreeSet::new();
+    for cell in &plan.cells {
+        let kernel = cell.kernel;
+        let name = cell.size.name(kernel.axes);
+        if seen.insert((kernel.path(), name.clone())) {
+            let label = cell.size.label.map(|label| format!(" ({label})")).unwrap_or_default();
+            let _ = writeln!(text, "{} {name}{label}", kernel.path());
+        }
+    }
+    text
+}

@@ -1,0 +1,73 @@
+//! The report: everything a run found, and the forms in which it is shown.
+
+mod assemble;
+mod csv;
+mod json;
+mod libtest;
+mod listing;
+mod progress;
+mod row;
+mod style;
+mod table;
+mod terminal;
+mod units;
+
+pub use assemble::assemble;
+pub use csv::csv;
+pub use json::{json, json_rows};
+pub use libtest::{TestFormat, test_report};
+pub use listing::{list, list_kernels, list_sizes};
+pub use progress::Progress;
+pub use row::{CheckReport, ComparisonReport, RowReport, Status};
+pub use style::Style;
+pub use terminal::terminal;
+
+use serde::Serialize;
+
+use crate::environment::Environment;
+
+/// Version of the run document; grows when a reader of the former version would misread the new one.
+pub const SCHEMA: u32 = 1;
+
+/// What a run found.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// Version of this document.
+    pub schema: u32,
+    /// When the run began, in seconds since 1970.
+    pub started: u64,
+    /// The command that made it.
+    pub command: Vec<String>,
+    /// Seed of data and order.
+    pub seed: u64,
+    /// Machine and build.
+    pub environment: Environment,
+    /// What makes the figures doubtful.
+    pub warnings: Vec<String>,
+    /// Processes that measured.
+    pub launches: usize,
+    /// Seconds spent in the stages.
+    pub seconds: Seconds,
+    /// Rows that the selection left out.
+    pub filtered_out: usize,
+    /// One row for every variant, element type, size and thread count.
+    pub rows: Vec<RowReport>,
+}
+
+/// Where the time of a run went.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct Seconds {
+    /// Comparing with references.
+    pub checking: f64,
+    /// Calibrating and taking samples.
+    pub measuring: f64,
+    /// The limit that was set for measuring.
+    pub budget: f64,
+}
+
+impl Report {
+    /// Rows whose results are wrong, or that failed to give any.
+    pub fn failed(&self) -> impl Iterator<Item = &RowReport> {
+        self.rows.iter().filter(|row| matches!(row.status, Status::Failed(_)))
+    }
+}

@@ -1,0 +1,73 @@
+//! What is going on, on one line of stderr.
+
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use super::units;
+use crate::watch::{Stage, Watch};
+
+/// Drawing costs time that the machine could measure in, and nobody reads faster.
+const INTERVAL: Duration = Duration::from_millis(100);
+/// The line is cut here, so that it never wraps.
+const WIDTH: usize = 100;
+
+/// A progress line with the time that is left; silent when stderr is not a terminal.
+#[derive(Debug)]
+pub struct Progress {
+    enabled: bool,
+    drawn: Option<Instant>,
+    stage: Option<(Stage, Instant)>,
+}
+
+impl Progress {
+    /// Draws on a terminal, and not under CI.
+    pub fn detect() -> Self {
+        let ci = std::env::var_os("CI").is_some_and(|value| !value.is_empty());
+        Progress { enabled: std::io::stderr().is_terminal() && !ci, drawn: None, stage: None }
+    }
+
+    /// Wipes the line, before something else is printed.
+    pub fn clear(&mut self) {
+        if self.drawn.take().is_some() {
+            eprint!("\r\x1b[2K");
+        }
+    }
+}
+
+impl Watch for Progress {
+    fn step(&mut self, stage: Stage, done: f64, total: f64, what: &str) {
+        if !self.enabled || self.drawn.is_some_and(|drawn| drawn.elapsed() < INTERVAL) {
+            return;
+        }
+        if self.stage.is_none_or(|(former, _)| former != stage) {
+            self.stage = Some((stage, Instant::now()));
+        }
+        let began = self.stage.map_or_else(Instant::now, |(_, began)| began);
+        self.drawn = Some(Instant::now());
+        eprint!("\r\x1b[2K{}", line(stage, done, total, began.elapsed().as_secs_f64(), what));
+        let _ = std::io::stderr().flush();
+    }
+}
+
+fn line(stage: Stage, done: f64, total: f64, passed: f64, what: &str) -> String {
+    let word = match stage {
+        Stage::Checking => "checking",
+        Stage::Calibrating => "calibrating",
+        Stage::Measuring => "measuring",
+    };
+    let share = if total > 0.0 { (done / total).clamp(0.0, 1.0) } else { 0.0 };
+    let left = if share > 0.01 { units::seconds(passed / share - passed) } else { "?".to_owned() };
+    let text = format!("{word:>11} {:>3.0} %  {left} left  {what}", 100.0 * share);
+    text.chars().take(WIDTH).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_tells_stage_share_and_time_left() {
+        assert_eq!(line(Stage::Measuring, 30.0, 120.0, 30.0, "saxpy"), "  measuring  25 %  1 min 30 s left  saxpy");
+        assert!(line(Stage::Checking, 0.0, 1.0, 0.0, &"x".repeat(500)).chars().count() <= 100);
+    }
+}

@@ -1,0 +1,135 @@
+//! One row of a report: the figures of SPEC's CSV columns under the same names in every format.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+/// One variant at one size.
+#[derive(Clone, Debug, Serialize)]
+pub struct RowReport {
+    /// `module::path::kernel/variant/type/axis=value,axis=value`.
+    pub name: String,
+    /// `module::path::kernel`.
+    pub kernel: String,
+    /// The variant.
+    pub variant: &'static str,
+    /// Whether others are compared with it.
+    pub is_base: bool,
+    /// Where it runs.
+    pub backend: &'static str,
+    /// Element type.
+    #[serde(rename = "type")]
+    pub element: &'static str,
+    /// `axis=value,axis=value`.
+    pub size: String,
+    /// Label of the shape.
+    pub label: Option<&'static str>,
+    /// Values of the axes.
+    pub axes: BTreeMap<&'static str, usize>,
+    /// Amount of work.
+    pub work: Option<f64>,
+    /// Threads it may use.
+    pub threads: usize,
+    /// State of the caches.
+    pub mode: &'static str,
+    /// Whether there are figures.
+    pub status: Status,
+    /// Nanoseconds of one call.
+    pub time_ns: Option<f64>,
+    /// Lower end of the 95 % interval.
+    pub time_low_ns: Option<f64>,
+    /// Upper end.
+    pub time_high_ns: Option<f64>,
+    /// The comparison with the base.
+    #[serde(flatten)]
+    pub comparison: ComparisonReport,
+    /// Bytes moved per second.
+    pub bytes_per_s: Option<f64>,
+    /// Floating-point operations per second.
+    pub flops_per_s: Option<f64>,
+    /// Work per second.
+    pub items_per_s: Option<f64>,
+    /// Share of the ceiling that binds it.
+    pub ceiling_share: Option<f64>,
+    /// The check.
+    #[serde(flatten)]
+    pub check: CheckReport,
+    /// The claim of its author.
+    pub threshold: Option<String>,
+    /// The author's targets.
+    pub expectations: Vec<&'static str>,
+    /// What else is to be known of it.
+    pub remarks: Vec<String>,
+    /// Calls per sample.
+    pub calls: Option<u64>,
+    /// Share of the clock in a sample, which was subtracted.
+    pub overhead_share: Option<f64>,
+    /// Nanoseconds per call of every sample: launch by launch, block by block.
+    pub samples: Vec<Vec<f64>>,
+}
+
+/// A row against its base; all empty for the base itself.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct ComparisonReport {
+    /// Time of the base over time of the row.
+    pub speedup: Option<f64>,
+    /// Lower end of the 95 % interval.
+    pub speedup_low: Option<f64>,
+    /// Upper end.
+    pub speedup_high: Option<f64>,
+    /// Probability of such a difference between equals.
+    pub p: Option<f64>,
+    /// The same, adjusted for all comparisons of the report.
+    pub p_adjusted: Option<f64>,
+    /// The verdict in words.
+    pub verdict: Option<String>,
+    /// Welch's statistic.
+    pub t: Option<f64>,
+    /// Its degrees of freedom.
+    pub df: Option<f64>,
+    /// Hedges' g.
+    pub hedges_g: Option<f64>,
+    /// The difference that could have been seen.
+    pub detectable: Option<f64>,
+}
+
+/// What the correctness gate found.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct CheckReport {
+    /// Relative error norm.
+    pub error: Option<f64>,
+    /// Largest relative error of an element.
+    pub error_max: Option<f64>,
+    /// Relative tolerance.
+    pub tolerance: Option<f64>,
+    /// What it was compared with.
+    pub reference: Option<&'static str>,
+}
+
+/// Whether a row has figures.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// It has.
+    Ok,
+    /// It is wrong, or broke.
+    Failed(String),
+    /// It was not run.
+    Skipped(String),
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Status::Ok => f.write_str("ok"),
+            Status::Failed(reason) => write!(f, "failed: {reason}"),
+            Status::Skipped(reason) => write!(f, "skipped: {reason}"),
+        }
+    }
+}
+
+impl Serialize for Status {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}

@@ -1,0 +1,99 @@
+//! Aligned columns.
+
+/// How a column is aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Align {
+    /// Text.
+    Left,
+    /// Numbers.
+    Right,
+}
+
+/// A cell: what is printed, and how to paint it once its width is known.
+pub(super) struct Cell {
+    text: String,
+    paint: Option<Box<dyn Fn(&str) -> String>>,
+}
+
+impl Cell {
+    pub(super) fn new(text: impl Into<String>) -> Self {
+        Cell { text: text.into(), paint: None }
+    }
+
+    pub(super) fn painted(
+        text: impl Into<String>,
+        paint: impl Fn(&str) -> String + 'static,
+    ) -> Self {
+        Cell { text: text.into(), paint: Some(Box::new(paint)) }
+    }
+}
+
+/// A table with a header; columns that are empty in every row are left out.
+pub(super) struct Table {
+    header: Vec<(&'static str, Align)>,
+    rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    pub(super) fn new(header: Vec<(&'static str, Align)>) -> Self {
+        Table { header, rows: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, row: Vec<Cell>) {
+        debug_assert_eq!(row.len(), self.header.len());
+        self.rows.push(row);
+    }
+
+    /// The lines, each indented by two blanks, without blanks at the end.
+    pub(super) fn render(&self) -> String {
+        let columns: Vec<usize> = (0..self.header.len())
+            .filter(|&column| self.rows.iter().any(|row| !row[column].text.is_empty()))
+            .collect();
+        let width = |column: usize| {
+            let cells = self.rows.iter().map(|row| row[column].text.chars().count());
+            cells.chain([self.header[column].0.chars().count()]).max().unwrap_or(0)
+        };
+        let mut lines = vec![String::new()];
+        for &column in &columns {
+            let (title, align) = self.header[column];
+            lines[0] += &pad(title, title, width(column), align);
+        }
+        for row in &self.rows {
+            let mut line = String::new();
+            for &column in &columns {
+                let Cell { text, paint } = &row[column];
+                let painted = paint.as_ref().map_or_else(|| text.clone(), |paint| paint(text));
+                line += &pad(text, &painted, width(column), self.header[column].1);
+            }
+            lines.push(line);
+        }
+        lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+}
+
+/// Pads by the width of the bare text, since paint has no width.
+fn pad(text: &str, painted: &str, width: usize, align: Align) -> String {
+    let blanks = " ".repeat(width - text.chars().count());
+    match align {
+        Align::Left => format!("  {painted}{blanks}"),
+        Align::Right => format!("  {blanks}{painted}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_align_whatever_the_paint_and_empty_ones_vanish() {
+        let mut table =
+            Table::new(vec![("name", Align::Left), ("none", Align::Left), ("µs", Align::Right)]);
+        table.push(vec![Cell::new("a"), Cell::new(""), Cell::new("1.5")]);
+        table.push(vec![
+            Cell::painted("longer", |t| format!("\x1b[31m{t}\x1b[0m")),
+            Cell::new(""),
+            Cell::new("12.25"),
+        ]);
+        assert_eq!(table.render(), "  name       µs\n  a         1.5\n  \x1b[31mlonger\x1b[0m  12.25\n");
+    }
+}

@@ -1,0 +1,78 @@
+//! Numbers as people read them: three significant digits and a unit that fits.
+
+/// A duration in nanoseconds: `61.2 ns`, `3.14 µs`.
+pub(super) fn time(nanoseconds: f64) -> String {
+    let (value, unit) = match nanoseconds {
+        n if n < 999.5 => (n, "ns"),
+        n if n < 999.5e3 => (n / 1e3, "µs"),
+        n if n < 999.5e6 => (n / 1e6, "ms"),
+        n => (n / 1e9, "s"),
+    };
+    format!("{} {unit}", digits(value))
+}
+
+/// A rate per second with a decimal prefix: `12.3 G`.
+pub(super) fn rate(per_second: f64) -> String {
+    let (value, prefix) = match per_second {
+        r if r < 999.5e3 => (r / 1e3, "k"),
+        r if r < 999.5e6 => (r / 1e6, "M"),
+        r if r < 999.5e9 => (r / 1e9, "G"),
+        r => (r / 1e12, "T"),
+    };
+    format!("{} {prefix}", digits(value))
+}
+
+/// Three significant digits.
+pub(super) fn digits(value: f64) -> String {
+    if !value.is_finite() {
+        return "∞".to_owned();
+    }
+    let magnitude = value.abs();
+    let decimals = match magnitude {
+        m if m >= 99.95 => 0,
+        m if m >= 9.995 => 1,
+        m if m >= 0.9995 => 2,
+        _ => 3,
+    };
+    format!("{value:.decimals$}")
+}
+
+/// A half width as a share: `±0.4 %`.
+pub(super) fn half_width(value: f64, low: f64, high: f64) -> String {
+    let share = 100.0 * (high - low) / (2.0 * value);
+    match share {
+        s if !s.is_finite() => "±?".to_owned(),
+        s if s >= 9.5 => format!("±{s:.0} %"),
+        s if s >= 0.95 => format!("±{s:.1} %"),
+        s => format!("±{s:.2} %"),
+    }
+}
+
+/// A probability: `0.031`, `4e-7`, `<1e-12`.
+pub(super) fn probability(p: f64) -> String {
+    match p {
+        p if p < 1e-12 => "<1e-12".to_owned(),
+        p if p < 1e-3 => format!("{p:.0e}"),
+        p => format!("{p:.3}"),
+    }
+}
+
+/// A number of seconds for progress: `42 s`, `1 min 20 s`.
+pub(super) fn seconds(seconds: f64) -> String {
+    let whole = seconds.max(0.0).round() as u64;
+    if whole < 60 { format!("{whole} s") } else { format!("{} min {:02} s", whole / 60, whole % 60) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_follow_the_value() {
+        assert_eq!([time(0.512), time(61.24), time(999.6), time(3.14e6)], ["0.512 ns", "61.2 ns", "1.00 µs", "3.14 ms"]);
+        assert_eq!([rate(1.5e9), rate(2.345e12), rate(999.6e6)], ["1.50 G", "2.35 T", "1.00 G"]);
+        assert_eq!([probability(0.5), probability(1e-5), probability(0.0)], ["0.500", "1e-5", "<1e-12"]);
+        assert_eq!([half_width(100.0, 99.0, 101.0), half_width(1.0, 0.0, f64::INFINITY)], ["±1.0 %", "±?"]);
+        assert_eq!([seconds(0.4), seconds(80.0)], ["0 s", "1 min 20 s"]);
+    }
+}

@@ -1,0 +1,149 @@
+//! A run, stage by stage: registry → plan → check → measure → infer → report.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::check::{CheckedRow, Coverage, check_plan};
+use crate::environment::Environment;
+use crate::infer::Rules;
+use crate::measure::{Effort, Measured, measure_plan};
+use crate::plan::{Plan, PlanError, Selection};
+use crate::registry::{Registry, RegistryError};
+use crate::report::{Report, SCHEMA, Seconds, assemble};
+use crate::watch::Watch;
+
+/// What a run is about and how much effort it makes.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// Which rows.
+    pub selection: Selection,
+    /// How long.
+    pub effort: Effort,
+    /// Thread counts of parallel variants; empty means rayon's global pool.
+    pub threads: Vec<usize>,
+    /// Seed of data and order.
+    pub seed: u64,
+    /// How verdicts are given.
+    pub rules: Rules,
+}
+
+/// The seed of a run that is given none: any number, but always the same, so that two runs see the same data.
+pub const DEFAULT_SEED: u64 = 20_260_101;
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Configuration {
+            selection: Selection::default(),
+            effort: Effort::default(),
+            threads: Vec::new(),
+            seed: DEFAULT_SEED,
+            rules: Rules::default(),
+        }
+    }
+}
+
+/// Why a run could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// The registrations.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The selection.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Nothing is selected.
+    #[error("nothing is selected: no variant at any size meets all conditions; `--list` shows what there is")]
+    NothingSelected,
+}
+
+/// All registered kernels with a configuration; the way to drive kbench from a program.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use kbench_core::Suite;
+///
+/// let report = Suite::discover()?.configure(|c| c.selection.kernels = vec!["saxpy".into()]).run()?;
+/// for row in &report.rows {
+///     println!("{}: {:?} ns", row.name, row.time_ns);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Suite {
+    registry: Registry,
+    configuration: Configuration,
+}
+
+impl Suite {
+    /// Finds every kernel of the linked crates.
+    pub fn discover() -> Result<Self, SuiteError> {
+        Ok(Suite { registry: Registry::collect()?, configuration: Configuration::default() })
+    }
+
+    /// Changes the configuration.
+    pub fn configure(mut self, change: impl FnOnce(&mut Configuration)) -> Self {
+        change(&mut self.configuration);
+        self
+    }
+
+    /// What the selection amounts to; runs no user code.
+    pub fn plan(&self) -> Result<Plan, SuiteError> {
+        let Configuration { selection, threads, .. } = &self.configuration;
+        Ok(Plan::new(&self.registry, selection, threads)?)
+    }
+
+    /// Checks and measures what is selected.
+    pub fn run(&self) -> Result<Report, SuiteError> {
+        self.run_watched(&mut ())
+    }
+
+    /// [`run`](Self::run), telling what goes on.
+    pub fn run_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
+        let plan = self.selected()?;
+        let started = Instant::now();
+        let checked = check_plan(&plan, Coverage::EverySize, self.configuration.seed, watch);
+        let checking = started.elapsed().as_secs_f64();
+        let Configuration { effort, seed, .. } = &self.configuration;
+        let started = Instant::now();
+        let measured = measure_plan(&plan, &checked, effort, *seed, watch);
+        let measuring = started.elapsed().as_secs_f64();
+        let seconds = Seconds { checking, measuring, budget: effort.budget.as_secs_f64() };
+        Ok(self.report(&plan, &checked, &measured, seconds))
+    }
+
+    /// Checks what is selected on small sizes, without timing anything.
+    pub fn test_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
+        let plan = self.selected()?;
+        let started = Instant::now();
+        let checked = check_plan(&plan, Coverage::SmallSizes, self.configuration.seed, watch);
+        let seconds = Seconds { checking: started.elapsed().as_secs_f64(), ..Seconds::default() };
+        Ok(self.report(&plan, &checked, &Measured::default(), seconds))
+    }
+
+    fn selected(&self) -> Result<Plan, SuiteError> {
+        let plan = self.plan()?;
+        if plan.cells.is_empty() { Err(SuiteError::NothingSelected) } else { Ok(plan) }
+    }
+
+    fn report(
+        &self,
+        plan: &Plan,
+        checked: &[Vec<CheckedRow>],
+        measured: &Measured,
+        seconds: Seconds,
+    ) -> Report {
+        let environment = Environment::read();
+        let debug_assertions = plan.rows().any(|(_, row)| row.variant.debug_assertions);
+        Report {
+            schema: SCHEMA,
+            started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            command: std::env::args().collect(),
+            seed: self.configuration.seed,
+            warnings: environment.warnings(debug_assertions),
+            environment,
+            launches: measured.measurement.launches.len(),
+            seconds,
+            filtered_out: plan.filtered_out,
+            rows: assemble(plan, checked, measured, self.configuration.rules),
+        }
+    }
+}

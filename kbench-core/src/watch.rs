@@ -1,0 +1,23 @@
+//! Telling whoever watches a run what goes on.
+
+/// Someone who watches a run.
+pub trait Watch {
+    /// Something goes on: `done` of `total` steps of a stage, now at `what`.
+    fn step(&mut self, stage: Stage, done: f64, total: f64, what: &str);
+}
+
+/// The parts of a run that take time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Comparing results with references.
+    Checking,
+    /// Finding the number of calls.
+    Calibrating,
+    /// Taking samples.
+    Measuring,
+}
+
+/// Watches nothing.
+impl Watch for () {
+    fn step(&mut self, _: Stage, _: f64, _: f64, _: &str) {}
+}
