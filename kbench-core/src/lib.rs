@@ -10,6 +10,7 @@
 pub mod check;
 pub mod cuda;
 pub mod environment;
+pub mod harness;
 pub mod infer;
 pub mod kernel;
 pub mod measure;
@@ -31,4 +32,23 @@ pub mod __private {
     pub use crate::value::*;
     pub use inventory;
     pub use std::{boxed::Box, option::Option, vec::Vec, string::String};
+}
+
+/// The `main` of a benchmark target.
+///
+/// `kbench::main!();` follows cargo's conventions for `harness = false` targets: it measures when `cargo bench` passes
+/// `--bench`, and checks otherwise. `kbench::main!(measure);` measures unless told otherwise, for programs that people
+/// start themselves.
+#[macro_export]
+macro_rules! main {
+    () => {
+        fn main() -> ::std::process::ExitCode {
+            $crate::harness::main($crate::harness::DefaultMode::Test)
+        }
+    };
+    (measure) => {
+        fn main() -> ::std::process::ExitCode {
+            $crate::harness::main($crate::harness::DefaultMode::Measure)
+        }
+    };
 }

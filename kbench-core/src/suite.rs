@@ -7,7 +7,7 @@ use crate::environment::Environment;
 use crate::infer::Rules;
 use crate::measure::{Effort, Measured, measure_plan};
 use crate::plan::{Plan, PlanError, Selection};
-use crate::registry::{Registry, RegistryError};
+use crate::registry::{RegisteredKernel, Registry, RegistryError};
 use crate::report::{Report, SCHEMA, Seconds, assemble};
 use crate::watch::Watch;
 
@@ -83,6 +83,11 @@ impl Suite {
     pub fn configure(mut self, change: impl FnOnce(&mut Configuration)) -> Self {
         change(&mut self.configuration);
         self
+    }
+
+    /// All kernels, selected or not.
+    pub fn kernels(&self) -> &[RegisteredKernel] {
+        &self.registry.kernels
     }
 
     /// What the selection amounts to; runs no user code.

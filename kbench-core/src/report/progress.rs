@@ -26,6 +26,11 @@ impl Progress {
         Progress { enabled: std::io::stderr().is_terminal() && !ci, drawn: None, stage: None }
     }
 
+    /// Draws nothing.
+    pub fn silent() -> Self {
+        Progress { enabled: false, drawn: None, stage: None }
+    }
+
     /// Wipes the line, before something else is printed.
     pub fn clear(&mut self) {
         if self.drawn.take().is_some() {

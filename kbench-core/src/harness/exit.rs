@@ -1,0 +1,40 @@
+use std::process::ExitCode;
+
+/// How a run ended; cargo passes the code on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// All is well.
+    Fine,
+    /// Something that should not happen, or a file that could not be written.
+    Internal,
+    /// The command line makes no sense, or no kernel is registered.
+    Usage,
+    /// No row meets all conditions.
+    NothingSelected,
+    /// A variant is wrong, or failed.
+    CheckFailed,
+}
+
+impl Exit {
+    /// The number; 101 is a panic and comes from Rust itself, 102 is kept for the gate.
+    pub fn code(self) -> u8 {
+        match self {
+            Exit::Fine => 0,
+            Exit::Internal => 1,
+            Exit::Usage => 2,
+            Exit::NothingSelected => 4,
+            Exit::CheckFailed => 100,
+        }
+    }
+
+    /// The first that is not fine.
+    pub(super) fn or(self, other: Exit) -> Exit {
+        if self == Exit::Fine { other } else { self }
+    }
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit.code())
+    }
+}

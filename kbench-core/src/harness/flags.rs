@@ -1,0 +1,117 @@
+//! Every flag, once: parsing, `--help`, environment twins and hints are all made from this table.
+
+/// A flag of the command line.
+#[derive(Debug)]
+pub(super) struct Flag {
+    /// Without dashes.
+    pub(super) name: &'static str,
+    /// One letter, or none.
+    pub(super) short: Option<char>,
+    /// What its value is called; flags without a value are switches.
+    pub(super) value: Option<&'static str>,
+    /// Where `--help` shows it.
+    pub(super) group: Group,
+    /// One line.
+    pub(super) help: &'static str,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Group {
+    Mode,
+    Select,
+    Effort,
+    Results,
+    Libtest,
+    /// Understood, without effect, and not worth a line.
+    Hidden,
+}
+
+impl Group {
+    /// Those that `--help` shows, with their titles.
+    pub(super) const SHOWN: [(Group, &'static str); 5] = [
+        (Group::Mode, "Mode"),
+        (Group::Select, "Select"),
+        (Group::Effort, "Effort"),
+        (Group::Results, "Results"),
+        (Group::Libtest, "As in Rust's own test harness"),
+    ];
+}
+
+const fn switch(name: &'static str, group: Group, help: &'static str) -> Flag {
+    Flag { name, short: None, value: None, group, help }
+}
+
+const fn option(name: &'static str, value: &'static str, group: Group, help: &'static str) -> Flag {
+    Flag { name, short: None, value: Some(value), group, help }
+}
+
+/// In the order of `--help`.
+pub(super) const FLAGS: &[Flag] = &[
+    switch("bench", Group::Mode, "check and measure (what `cargo bench` passes)"),
+    switch("test", Group::Mode, "check on small sizes and measure nothing (the default without --bench)"),
+    switch("list", Group::Mode, "list what is selected; runs nothing"),
+    switch("list-kernels", Group::Mode, "list kernels with their types and variants"),
+    switch("list-sizes", Group::Mode, "list kernels with their sizes"),
+    Flag { short: Some('h'), ..switch("help", Group::Mode, "this text") },
+    Flag { short: Some('V'), ..switch("version", Group::Mode, "the version of kbench") },
+    option("kernel", "NAME,...", Group::Select, "kernels by name or path"),
+    option("variant", "NAME,...", Group::Select, "variants by name"),
+    option("backend", "NAME,...", Group::Select, "serial, parallel or cuda"),
+    option("type", "NAME,...", Group::Select, "element types"),
+    option("size", "LABEL|CONDITION", Group::Select, "a labelled shape, or for example 'dim>=1024' or 'rows=1&&dim>64'"),
+    option("axis", "NAME=VALUE,...", Group::Select, "measure these values of an axis instead of the listed ones"),
+    option("base", "NAME", Group::Select, "compare with this variant instead of the kernel's own function"),
+    option("partition", "slice:M/N", Group::Select, "the M-th of N shares of the kernels (or hash:M/N)"),
+    switch("quick", Group::Effort, "a look in passing: 0.1 s per row, 20 s in all"),
+    switch("thorough", Group::Effort, "for publication: 5 s per row, 15 min in all"),
+    option("budget", "TIME", Group::Effort, "wall time of all measuring (default 120s)"),
+    option("measurement-time", "TIME", Group::Effort, "time in samples per row (default 1s)"),
+    option("sample-size", "N", Group::Effort, "samples per row, instead of a time"),
+    option("warm-up-time", "TIME", Group::Effort, "untimed calls before a row is calibrated (default 20ms)"),
+    option("iterations", "N", Group::Effort, "calls per sample, instead of calibration"),
+    option("threads", "N,...", Group::Effort, "measure parallel variants in pools of these many threads"),
+    option("seed", "N", Group::Effort, "seed of data and order"),
+    option("export", "FORMAT=PATH", Group::Results, "write the results as csv or json; may be repeated"),
+    option("format", "pretty|terse|json", Group::Results, "how results are printed (default pretty)"),
+    option("color", "auto|always|never", Group::Results, "colour (default auto)"),
+    Flag { short: Some('q'), ..switch("quiet", Group::Results, "no progress, and one character per test") },
+    switch("exact", Group::Libtest, "filters and skips are whole names"),
+    option("skip", "FILTER", Group::Libtest, "leave out names that contain this; may be repeated"),
+    switch("ignored", Group::Libtest, "only variants marked `ignore`"),
+    switch("include-ignored", Group::Libtest, "variants marked `ignore` as well"),
+    switch("nocapture", Group::Hidden, ""),
+    switch("no-capture", Group::Hidden, ""),
+    switch("show-output", Group::Hidden, ""),
+    option("test-threads", "N", Group::Hidden, ""),
+    option("logfile", "PATH", Group::Hidden, ""),
+    switch("report-time", Group::Hidden, ""),
+    switch("ensure-time", Group::Hidden, ""),
+    switch("fail-fast", Group::Hidden, ""),
+    switch("shuffle", Group::Hidden, ""),
+    option("shuffle-seed", "N", Group::Hidden, ""),
+    switch("no-gpu", Group::Hidden, ""),
+    Flag { short: Some('Z'), ..option("unstable", "FLAG", Group::Hidden, "") },
+];
+
+/// Flags that later versions give a meaning; naming one is an error that says so, not a typing error.
+pub(super) const RESERVED: &[&str] = &[
+    "launches", "device", "cold", "hot", "graph", "profile", "dump", "save-baseline", "baseline",
+    "load-baseline", "gate", "report", "tune", "benchmem", "metric", "plot", "timeout", "worker",
+];
+
+/// The flag of a long name.
+pub(super) fn long(name: &str) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.name == name)
+}
+
+/// The flag of a letter.
+pub(super) fn short(letter: char) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.short == Some(letter))
+}
+
+impl Flag {
+    /// `KBENCH_SAMPLE_SIZE` for `--sample-size`.
+    pub(super) fn variable(&self) -> String {
+        format!("KBENCH_{}", self.name.to_uppercase().replace('-', "_"))
+    }
+}

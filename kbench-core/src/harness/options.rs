@@ -1,0 +1,261 @@
+//! From values of flags to what the run does.
+
+use std::ffi::OsString;
+use std::str::FromStr;
+
+use super::arguments::Arguments;
+use super::flags::FLAGS;
+use super::duration;
+use super::output::Export;
+use crate::Configuration;
+use crate::DEFAULT_SEED;
+use crate::infer::Rules;
+use crate::kernel::Backend;
+use crate::measure::Effort;
+use crate::plan::{AxisOverride, Ignored, Partition, Selection, SizeFilter, nearest};
+use crate::report::{Style, TestFormat};
+
+/// What a program does when the command line does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DefaultMode {
+    /// Check only, as cargo expects of a bench target that is run by `cargo test`.
+    Test,
+    /// Measure, as people expect of a program that they start themselves.
+    Measure,
+}
+
+/// What the run does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Test,
+    Measure,
+    List,
+    ListKernels,
+    ListSizes,
+    Help,
+    Version,
+}
+
+/// Everything the command line says.
+#[derive(Debug)]
+pub(super) struct Options {
+    pub(super) mode: Mode,
+    pub(super) configuration: Configuration,
+    pub(super) format: TestFormat,
+    pub(super) style: Style,
+    pub(super) quiet: bool,
+    pub(super) exports: Vec<Export>,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Options {
+    /// Reads words and environment variables.
+    pub(super) fn read(
+        words: impl IntoIterator<Item = OsString>,
+        variables: impl IntoIterator<Item = (OsString, OsString)>,
+        default: DefaultMode,
+    ) -> Result<Self, String> {
+        let arguments = Arguments::parse(words, variables)?;
+        let quiet = arguments.is_on("quiet");
+        Ok(Options {
+            mode: mode(&arguments, default),
+            configuration: Configuration {
+                selection: selection(&arguments)?,
+                effort: effort(&arguments)?,
+                threads: threads(&arguments)?,
+                seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
+                rules: Rules::default(),
+            },
+            format: format(&arguments, quiet)?,
+            style: style(&arguments)?,
+            quiet,
+            exports: arguments.each("export", Export::parse)?,
+            warnings: arguments.unknown_variables.iter().map(|name| unknown_variable(name)).collect(),
+        })
+    }
+
+    pub(super) fn only_ignored(&self) -> bool {
+        self.configuration.selection.ignored == Ignored::Only
+    }
+
+    pub(super) fn has_filters(&self) -> bool {
+        let selection = &self.configuration.selection;
+        !selection.filters.is_empty()
+            || !selection.skip.is_empty()
+            || selection.ignored == Ignored::Only
+    }
+
+    pub(super) fn first_filter(&self) -> Option<&str> {
+        self.configuration.selection.filters.first().map(String::as_str)
+    }
+}
+
+fn mode(arguments: &Arguments, default: DefaultMode) -> Mode {
+    // In the order of precedence: looking comes before doing, and `cargo bench -- --test` has both of the last two.
+    let modes = [
+        ("help", Mode::Help),
+        ("version", Mode::Version),
+        ("list", Mode::List),
+        ("list-kernels", Mode::ListKernels),
+        ("list-sizes", Mode::ListSizes),
+        ("test", Mode::Test),
+        ("bench", Mode::Measure),
+    ];
+    let chosen = modes.iter().find(|(name, _)| arguments.is_on(name)).map(|(_, mode)| *mode);
+    chosen.unwrap_or(match default {
+        DefaultMode::Test => Mode::Test,
+        DefaultMode::Measure => Mode::Measure,
+    })
+}
+
+fn selection(arguments: &Arguments) -> Result<Selection, String> {
+    let ignored = match (arguments.is_on("ignored"), arguments.is_on("include-ignored")) {
+        (_, true) => Ignored::Include,
+        (true, false) => Ignored::Only,
+        (false, false) => Ignored::Exclude,
+    };
+    let backends = arguments.list("backend").iter().map(|name| backend(name)).collect::<Result<_, _>>()?;
+    Ok(Selection {
+        filters: arguments.filters.clone(),
+        skip: arguments.all("skip").to_vec(),
+        exact: arguments.is_on("exact"),
+        ignored,
+        kernels: arguments.list("kernel"),
+        variants: arguments.list("variant"),
+        backends,
+        types: arguments.list("type"),
+        sizes: arguments.each("size", size_filters)?.into_iter().flatten().collect(),
+        axes: arguments.each("axis", AxisOverride::from_str)?,
+        partition: arguments.last("partition", Partition::from_str)?,
+        base: arguments.all("base").last().cloned(),
+    })
+}
+
+/// Labels may be a list; a condition stands alone.
+fn size_filters(text: &str) -> Result<Vec<SizeFilter>, String> {
+    if text.contains(['<', '>', '=']) {
+        return Ok(vec![text.parse()?]);
+    }
+    text.split(',').map(SizeFilter::from_str).collect()
+}
+
+fn backend(name: &str) -> Result<Backend, String> {
+    Backend::ALL.into_iter().find(|backend| backend.name() == name).ok_or_else(|| {
+        let near = nearest(name, Backend::ALL.map(Backend::name));
+        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        format!("--backend: there is no backend `{name}`; there are: serial, parallel, cuda{hint}")
+    })
+}
+
+fn effort(arguments: &Arguments) -> Result<Effort, String> {
+    let preset = match (arguments.is_on("quick"), arguments.is_on("thorough")) {
+        (true, true) => return Err("--quick and --thorough contradict each other; give one".into()),
+        (true, false) => Effort::quick(),
+        (false, true) => Effort::thorough(),
+        (false, false) => Effort::default(),
+    };
+    Ok(Effort {
+        budget: arguments.last("budget", duration::parse)?.unwrap_or(preset.budget),
+        measurement_time: arguments
+            .last("measurement-time", duration::parse)?
+            .unwrap_or(preset.measurement_time),
+        samples: arguments.last("sample-size", |text| at_least(text, 4u32))?.or(preset.samples),
+        warm_up: arguments.last("warm-up-time", duration::parse)?.unwrap_or(preset.warm_up),
+        iterations: arguments.last("iterations", |text| at_least(text, 1u64))?,
+        ..preset
+    })
+}
+
+fn threads(arguments: &Arguments) -> Result<Vec<usize>, String> {
+    let mut threads = Vec::new();
+    for text in arguments.list("threads") {
+        let count: usize = at_least(&text, 1).map_err(|error| format!("--threads: {error}"))?;
+        if !threads.contains(&count) {
+            threads.push(count);
+        }
+    }
+    Ok(threads)
+}
+
+fn format(arguments: &Arguments, quiet: bool) -> Result<TestFormat, String> {
+    let given = arguments.last("format", |text| match text {
+        "pretty" => Ok(TestFormat::Pretty),
+        "terse" => Ok(TestFormat::Terse),
+        "json" => Ok(TestFormat::Json),
+        other => Err(format!("there is no format `{other}`; there are: pretty, terse, json")),
+    })?;
+    Ok(given.unwrap_or(if quiet { TestFormat::Terse } else { TestFormat::Pretty }))
+}
+
+fn style(arguments: &Arguments) -> Result<Style, String> {
+    let given = arguments.last("color", |text| match text {
+        "auto" => Ok(Style::detect()),
+        "always" => Ok(Style::COLOURED),
+        "never" => Ok(Style::PLAIN),
+        other => Err(format!("`{other}` is not auto, always or never")),
+    })?;
+    Ok(given.unwrap_or_else(Style::detect))
+}
+
+fn whole<T: FromStr>(text: &str) -> Result<T, String> {
+    text.replace('_', "").parse().map_err(|_| format!("`{text}` is not a whole number that fits"))
+}
+
+fn at_least<T: FromStr + PartialOrd + std::fmt::Display>(text: &str, least: T) -> Result<T, String> {
+    let number: T = whole(text)?;
+    if number < least { Err(format!("{number} is too few; the least is {least}")) } else { Ok(number) }
+}
+
+fn unknown_variable(name: &str) -> String {
+    let variables: Vec<String> = FLAGS.iter().map(|flag| flag.variable()).collect();
+    let near = nearest(name, variables.iter().map(String::as_str));
+    let hint = near.map_or_else(String::new, |near| format!("; did you mean {near}?"));
+    format!("the environment variable {name} means nothing to kbench{hint}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    fn options(words: &[&str]) -> Result<Options, String> {
+        Options::read(words.iter().map(OsString::from), [], DefaultMode::Test)
+    }
+
+    #[test]
+    fn modes_are_those_of_cargo() {
+        let mode = |words: &[&str]| options(words).expect("valid").mode;
+        assert_eq!(mode(&[]), Mode::Test);
+        assert_eq!(mode(&["--bench"]), Mode::Measure);
+        assert_eq!(mode(&["--test", "--bench"]), Mode::Test);
+        assert_eq!(mode(&["--list", "--format", "terse", "--bench"]), Mode::List);
+        let read = Options::read([], [], DefaultMode::Measure).expect("valid");
+        assert_eq!(read.mode, Mode::Measure);
+    }
+
+    #[test]
+    fn effort_flags_refine_their_preset() {
+        let effort = options(&["--quick", "--budget", "5s"]).expect("valid").configuration.effort;
+        assert_eq!(effort.budget, Duration::from_secs(5));
+        assert_eq!(effort.measurement_time, Effort::quick().measurement_time);
+    }
+
+    #[test]
+    fn impossible_values_are_refused_with_their_flag() {
+        for (words, part) in [
+            (vec!["--threads", "0"], "--threads: 0 is too few"),
+            (vec!["--budget", "soon"], "--budget: `soon` is not a duration"),
+            (vec!["--backend", "cdua"], "did you mean `cuda`?"),
+            (vec!["--quick", "--thorough"], "contradict"),
+            (vec!["--sample-size", "1"], "--sample-size: 1 is too few"),
+            (vec!["--export", "xml=x"], "there is no format `xml`"),
+            (vec!["--export", "csv=no/such/folder/x.csv"], "does not exist"),
+            (vec!["--partition", "3"], "slice:1/4"),
+            (vec!["--axis", "dim"], "dim=64,128"),
+            (vec!["--color", "red"], "`red` is not auto, always or never"),
+        ] {
+            let error = options(&words).expect_err(part);
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
