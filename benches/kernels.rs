@@ -1,1 +1,5 @@
-fn main(){}
+//! The kernel library as a bench target: `cargo bench`, `cargo test --benches`, `cargo nextest run --benches`.
+
+use kernels as _;
+
+kbench::main!();

@@ -1,7 +1,91 @@
-//! kbench
+#![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+/// Registers a function as a kernel, or as a variant of one.
+///
+/// The function itself is emitted unchanged. Without the feature `run` nothing else is.
+///
+/// # A kernel
+///
+/// ```
+/// use kbench::prelude::*;
+///
+/// #[kernel_bench(
+///     sizes = [1 << 10, 1 << 14, 1 << 18],
+///     inputs = |n| (2.0, uniform(n), uniform(n)),
+///     in_place = reuse,
+/// )]
+/// pub fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
+///     x.iter().zip(y).for_each(|(x, y)| *y += a * x);
+/// }
+/// ```
+///
+/// | option | meaning | default |
+/// |---|---|---|
+/// | `sizes = [..]` | one axis, named by the parameter of `inputs` | required |
+/// | `sizes = pow2(10..=24)` | powers of two | |
+/// | `sizes = { rows: [1, 16], dim: [1024] }` | every combination of several axes | |
+/// | `sizes = ["small" => (rows = 64, dim = 1024)]` | labelled shapes | |
+/// | `inputs = \|rows, dim\| (..)` | one value per parameter; closure parameters are axes, by name | uniform data of length `n` |
+/// | `in_place` | outputs are also inputs: every timed call gets fresh ones | outputs are poisoned before a check |
+/// | `in_place = reuse` | outputs are also inputs, and a call on the last result is as good | |
+/// | `reference = path` | independent oracle; each parameter has the kernel's type or its `f64` twin | the kernel's own function |
+/// | `tolerance = 1e-5` | relative | 8·u·√r for round-off u and r terms per output |
+/// | `work = \|rows, dim\| ..` | amount of work | product of the axes |
+/// | `flops`, `bytes` | operations and bytes of one call | none; every slice once |
+/// | `valid = head_dim % 2 == 0` | sizes at which the kernel is defined | all |
+/// | `types = [f32, f64]` | instances of a generic function | |
+/// | `name = ".."` | name in reports | the function's |
+/// | `ignore = "reason"` | left out unless asked for | |
+/// | `expect = [speedup >= 2.0 at n >= 4096, time < 10us]` | performance targets | |
+/// | `crate = path` | where kbench is, when it is renamed | `::kbench` |
+///
+/// # A variant
+///
+/// `of = path` names the kernel's function; the variant inherits its sizes, inputs, work, reference and tolerance.
+/// `parallel` and `cuda` name the backend. `threshold = 1 << 16` (work) or `threshold = rows * dim >= 16_384` (a
+/// condition on the axes) says from where on it is claimed to beat the base.
+///
+/// ```
+/// # use kbench::prelude::*;
+/// # #[kernel_bench(sizes = [16], inputs = |n| (uniform(n), zeros(n)))]
+/// # pub fn double(x: &[f32], y: &mut [f32]) { x.iter().zip(y).for_each(|(x, y)| *y = x + x) }
+/// #[kernel_bench(of = double, name = "unrolled", threshold = 1 << 10)]
+/// pub fn double_unrolled(x: &[f32], y: &mut [f32]) {
+///     // ...
+/// #     double(x, y)
+/// }
+/// ```
+///
+/// The attribute also emits a hidden struct of the function's name, by which `of` finds the kernel. It lives in the
+/// namespace of types and modules: a module and a kernel of the same name cannot be in scope together.
 pub use kbench_macros::kernel_bench;
+
 #[cfg(feature = "run")]
-pub use kbench_core::*;
+pub use kbench_core::{
+    Configuration, DEFAULT_SEED, Suite, SuiteError, check, cuda, environment, harness, infer, kernel,
+    main, measure, plan, registry, report, value, watch,
+};
+
+#[cfg(feature = "run")]
+pub use kbench_core::{
+    cuda::{DeviceSlice, Gpu, GpuError, GpuResult, Upload},
+    report::Report,
+    value::{Element, Lend, Lent, Operand},
+};
+
 #[cfg(feature = "run")]
 #[doc(hidden)]
 pub use kbench_core::__private;
+
+/// What a file with kernels needs: the attribute, and the functions that make data.
+pub mod prelude {
+    pub use crate::kernel_bench;
+
+    #[cfg(feature = "run")]
+    pub use kbench_core::{
+        cuda::{DeviceSlice, Gpu, GpuResult},
+        value::{Element, bf16, constant, f16, integers, normal, range, uniform, zeros},
+    };
+}

@@ -1,5 +1,49 @@
-//! The attribute of kbench.
+//! The attribute of kbench, in three rooms: `parse` (what the options say), `check` (what they mean together with the
+//! function) and `expand` (a pure function from the checked model to tokens).
+//!
+//! Without the feature `run` the attribute returns its item as it came, and nothing of this is compiled.
+
 use proc_macro::TokenStream;
-/// Registers a kernel.
+
+#[cfg(feature = "run")]
+mod check;
+#[cfg(feature = "run")]
+mod errors;
+#[cfg(feature = "run")]
+mod expand;
+#[cfg(feature = "run")]
+mod model;
+#[cfg(feature = "run")]
+mod parse;
+
+/// Registers a function as a kernel, or with `of = kernel` as a variant of one.
+///
+/// The function itself stays as it is. All options are explained in the documentation of the crate `kbench`.
 #[proc_macro_attribute]
-pub fn kernel_bench(_arguments: TokenStream, item: TokenStream) -> TokenStream { item }
+pub fn kernel_bench(arguments: TokenStream, item: TokenStream) -> TokenStream {
+    #[cfg(feature = "run")]
+    return register(arguments.into(), item.into()).into();
+    #[cfg(not(feature = "run"))]
+    {
+        let _ = arguments;
+        item
+    }
+}
+
+/// The item, followed by its registration or by everything that is wrong with it.
+#[cfg(feature = "run")]
+fn register(
+    arguments: proc_macro2::TokenStream,
+    mut item: proc_macro2::TokenStream,
+) -> proc_macro2::TokenStream {
+    let mut errors = errors::Errors::default();
+    let options = parse::options(arguments, &mut errors);
+    let function = parse::function(item.clone(), &mut errors);
+    let registration = function.map(|function| check::check(options, function, &mut errors));
+    item.extend(match (errors.finish(), registration) {
+        (Ok(()), Some(registration)) => expand::expand(&registration),
+        (Ok(()), None) => proc_macro2::TokenStream::new(),
+        (Err(error), _) => error.into_compile_error(),
+    });
+    item
+}

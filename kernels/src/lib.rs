@@ -1,1 +1,11 @@
-//! Kernels.
+//! Kernels of transformer inference and numerics, as serial and parallel variants.
+//!
+//! One file is one family. Every kernel has an independent reference in `f64`, natural axes and, for its parallel
+//! variant, the threshold that its author claims; `cargo run --example suite` finds out whether the claim holds.
+
+#![forbid(unsafe_code)]
+
+pub mod elementwise;
+pub mod matmul;
+pub mod normalisation;
+pub mod position;

@@ -95,13 +95,17 @@ fn progress(options: &Options) -> Progress {
 }
 
 fn outcome(report: &Report) -> Exit {
-    let failed = report.failed().count();
-    if failed == 0 {
+    let mut names: Vec<String> = Vec::new();
+    for row in report.failed() {
+        let name = format!("  {}/{}/{}: {}", row.kernel, row.variant, row.element, row.status);
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
         return Exit::Fine;
     }
-    let names: Vec<String> =
-        report.failed().map(|row| format!("  {}: {}", row.name, row.status)).collect();
-    eprintln!("error: {failed} row(s) failed\n{}", names.join("\n"));
+    eprintln!("error: {} of {} rows failed\n{}", report.failed().count(), report.rows.len(), names.join("\n"));
     Exit::CheckFailed
 }
 

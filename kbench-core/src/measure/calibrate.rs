@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 use super::{Effort, Subject};
 use crate::kernel::{Calls, CellData, Fault, InPlace, KernelEntry, Returned, guard};
 
-/// Memory that fresh copies and kept return values of one sample may take.
-pub const MEMORY_CAP: usize = 256 << 20;
+/// Memory that fresh copies and kept return values of one batch may take: they should still be in a cache, as the data
+/// of any other kernel is, and making them should not take longer than the calls.
+pub const MEMORY_CAP: usize = 1 << 20;
 
 /// What calibration found for the rows of one cell.
 #[derive(Clone, Debug)]
@@ -26,6 +27,8 @@ pub struct RowCalibration {
     pub overhead: f64,
     /// Nanoseconds of one call, roughly.
     pub estimate: f64,
+    /// Wall time over timed time: more than 1 when fresh data is prepared between batches.
+    pub preparation: f64,
 }
 
 impl RowCalibration {
@@ -35,10 +38,15 @@ impl RowCalibration {
         overhead / (overhead + self.estimate * self.calls.total() as f64)
     }
 
+    /// Timed part of a sample, roughly.
+    pub fn sample_time(&self) -> Duration {
+        Duration::from_nanos((self.estimate * self.calls.total() as f64) as u64)
+    }
+
     /// Wall time of a sample with its wash-out, roughly.
     pub fn sample_cost(&self) -> Duration {
         let calls = (self.calls.total() + self.wash_out) as f64;
-        Duration::from_nanos((self.estimate * calls) as u64)
+        Duration::from_nanos((self.preparation * self.estimate * calls) as u64)
     }
 }
 
@@ -52,10 +60,15 @@ pub fn calibrate(subject: &mut Subject, effort: &Effort) -> Calibration {
                 data.reset();
                 let returned = row.routine.call(data.as_mut(), &row.caller);
                 let limit = calls_in_memory(kernel, data.as_ref(), &returned);
+                let mut preparation = 1.0;
                 let mut time = |calls: u64| {
-                    nanoseconds(row.routine.sample(data.as_mut(), Calls::once(calls), &row.caller))
+                    let start = Instant::now();
+                    let timed = row.routine.sample(data.as_mut(), Calls::once(calls), &row.caller);
+                    preparation = nanoseconds(start.elapsed()) / nanoseconds(timed).max(1.0);
+                    nanoseconds(timed)
                 };
-                find_calls(&mut time, limit, effort)
+                let found = find_calls(&mut time, limit, effort);
+                RowCalibration { preparation, ..found }
             })
         })
         .collect();
@@ -77,7 +90,7 @@ fn find_calls(time: &mut dyn FnMut(u64) -> f64, limit: u64, effort: &Effort) -> 
     let batches = wanted.div_ceil(limit);
     let calls = Calls { per_batch: wanted.div_ceil(batches), batches };
     let wash_out = (calls.total() / 10).clamp(1, limit);
-    RowCalibration { calls, wash_out, overhead, estimate }
+    RowCalibration { calls, wash_out, overhead, estimate, preparation: 1.0 }
 }
 
 /// Doubles the number of calls until the clock's resolution no longer matters, then keeps on until warm.

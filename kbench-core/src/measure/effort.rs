@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// Blocks that every cell should get: enough for a test, however long a call takes.
+pub(super) const FEWEST_BLOCKS: u32 = 8;
+
 /// Time limits of a run; each can be set by a flag.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Effort {
@@ -41,12 +44,14 @@ impl Effort {
         }
     }
 
-    /// Samples that every row should get.
-    pub fn wanted_samples(&self) -> u32 {
-        self.samples.unwrap_or_else(|| {
-            let samples = self.measurement_time.as_secs_f64() / self.sample_time.as_secs_f64();
-            samples.clamp(4.0, 100_000.0) as u32
-        })
+    /// Blocks that a cell should get whose slowest row takes `slowest` per sample; two samples per row make a block.
+    pub fn blocks(&self, slowest: Duration) -> u32 {
+        if let Some(samples) = self.samples {
+            return samples.div_ceil(2);
+        }
+        let sample = slowest.max(self.sample_time).as_secs_f64();
+        let blocks = self.measurement_time.as_secs_f64() / (2.0 * sample);
+        (blocks as u32).max(FEWEST_BLOCKS)
     }
 }
 
@@ -60,5 +65,20 @@ impl Default for Effort {
             sample_time: Duration::from_millis(2),
             iterations: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_calls_get_fewer_blocks_but_never_too_few() {
+        let effort = Effort::default();
+        assert_eq!(effort.blocks(Duration::from_millis(2)), 250);
+        assert_eq!(effort.blocks(Duration::from_millis(20)), 25);
+        assert_eq!(effort.blocks(Duration::from_secs(20)), FEWEST_BLOCKS);
+        let fixed = Effort { samples: Some(30), ..Effort::default() };
+        assert_eq!(fixed.blocks(Duration::from_secs(20)), 15);
     }
 }

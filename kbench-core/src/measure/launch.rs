@@ -43,10 +43,10 @@ pub struct Failure {
 }
 
 /// How far a launch may go.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Limits {
-    /// Blocks per cell.
-    pub blocks: u32,
+    /// Blocks of every subject.
+    pub blocks: Vec<u32>,
     /// When to stop, finished or not.
     pub deadline: Instant,
 }
@@ -58,21 +58,26 @@ pub struct Limits {
 pub fn run_launch(
     subjects: &mut [Subject],
     calibrations: &[Calibration],
-    limits: Limits,
+    limits: &Limits,
     order: &mut Order,
     watch: &mut dyn Watch,
 ) -> (Vec<Vec<Block>>, Vec<Failure>) {
     let mut blocks = vec![Vec::new(); subjects.len()];
     let mut failures: Vec<Failure> = Vec::new();
     let start = Instant::now();
-    'passes: for pass in 0..limits.blocks {
+    let (mut done, all) = (0, limits.blocks.iter().sum::<u32>());
+    'passes: for pass in 0..limits.blocks.iter().copied().max().unwrap_or(0) {
         for subject in order.permutation(subjects.len()) {
+            if pass >= limits.blocks[subject] {
+                continue;
+            }
             if pass > 0 && Instant::now() >= limits.deadline {
                 break 'passes;
             }
             let name = subjects[subject].name.clone();
-            let (done, total) = share_done(pass, limits, start);
-            watch.step(Stage::Measuring, done, total, &name);
+            let (passed, total) = time_passed(f64::from(done) / f64::from(all), limits.deadline, start);
+            watch.step(Stage::Measuring, passed, total, &name);
+            done += 1;
             let cell = subjects[subject].cell;
             let failed: Vec<usize> =
                 failures.iter().filter(|f| f.cell == cell).map(|f| f.row).collect();
@@ -85,13 +90,11 @@ pub fn run_launch(
     (blocks, failures)
 }
 
-/// Time that has passed, of the time that the launch will take by passes or by its deadline, whichever is less.
-fn share_done(pass: u32, limits: Limits, start: Instant) -> (f64, f64) {
+/// Time that has passed, of the time that the launch will take by its blocks or by its deadline, whichever is less.
+fn time_passed(share: f64, deadline: Instant, start: Instant) -> (f64, f64) {
     let passed = start.elapsed().as_secs_f64();
-    let left = limits.deadline.saturating_duration_since(Instant::now()).as_secs_f64();
-    let by_passes =
-        if pass == 0 { f64::INFINITY } else { passed * f64::from(limits.blocks) / f64::from(pass) };
-    (passed, by_passes.min(passed + left))
+    let left = deadline.saturating_duration_since(Instant::now()).as_secs_f64();
+    (passed, (passed / share).min(passed + left))
 }
 
 /// One mirrored block; a row that fails ends it and is named.

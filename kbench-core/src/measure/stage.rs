@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::effort::FEWEST_BLOCKS;
 use super::launch::Limits;
 use super::{
     Block, Calibration, Effort, Launch, Measurement, Order, RowCalibration, Subject, SubjectRow,
@@ -16,9 +17,6 @@ use crate::watch::{Stage, Watch};
 
 /// Data of cells that are visited round-robin may take this much memory together; more cells make another group.
 const GROUP_MEMORY: usize = 1 << 30;
-
-/// Blocks that every cell should get at least; samples are shortened for it when the budget is tight.
-const FEWEST_BLOCKS: u32 = 8;
 
 /// What the measuring stage found.
 #[derive(Clone, Debug, Default)]
@@ -203,11 +201,14 @@ impl MeasuringStage<'_> {
         if self.effort.iterations.is_none() {
             self.fit(group, share);
         }
-        let blocks = self.effort.wanted_samples().div_ceil(2).max(1);
-        let limits = Limits { blocks, deadline: Instant::now() + share };
         let Group { subjects, calibrations } = group;
+        let blocks = calibrations.iter().map(|calibration| {
+            let samples = calibration.rows.iter().flatten().map(RowCalibration::sample_time);
+            self.effort.blocks(samples.max().unwrap_or_default())
+        });
+        let limits = Limits { blocks: blocks.collect(), deadline: Instant::now() + share };
         let (blocks, failures) =
-            run_launch(subjects, calibrations, limits, &mut self.order, watch);
+            run_launch(subjects, calibrations, &limits, &mut self.order, watch);
         for (subject, blocks) in subjects.iter().zip(blocks) {
             self.blocks[subject.cell] = blocks;
         }

@@ -117,10 +117,9 @@ fn add_times(
         );
     }
     if estimate.is_unstable() {
-        report.remarks.push(format!(
-            "unstable: its time varied by {:.0} % within the run, so neither figure nor verdict is to be relied on",
-            100.0 * estimate.spread
-        ));
+        report.remarks.push(
+            "unstable: its time varied by more than 20 % within the run; rely on neither figure nor verdict".into(),
+        );
     }
     let (definition, size) = (cell.kernel.definition, &cell.size.values);
     let variant = cell.rows[row].variant;

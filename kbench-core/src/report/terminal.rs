@@ -46,19 +46,20 @@ fn kernel(rows: &[RowReport], style: Style) -> String {
         let limit = longest.saturating_sub(widest - COLUMNS).max(SHORTEST_NAME);
         text += &self::table(rows, style, limit);
     }
+    text += &legend(rows);
     text += &check_line(rows);
     text += &remarks(rows, style);
     text
 }
 
 fn table(rows: &[RowReport], style: Style, name_limit: usize) -> String {
-    let axes: Vec<&str> = rows[0].axes.keys().copied().collect();
     let all_provisional = rows
         .iter()
         .filter_map(|row| row.comparison.verdict.as_deref())
         .all(|verdict| verdict.starts_with("provisional "));
     let verdict_title = if all_provisional { "provisional" } else { "verdict" };
-    let size_title: &'static str = if axes.len() == 1 { "n" } else { "size" };
+    let mut axes = rows[0].axes.keys();
+    let size_title = axes.next().copied().filter(|_| axes.next().is_none()).unwrap_or("size");
     let mut table = Table::new(vec![
         (size_title, Align::Right),
         ("variant", Align::Left),
@@ -67,8 +68,8 @@ fn table(rows: &[RowReport], style: Style, name_limit: usize) -> String {
         ("±95 %", Align::Right),
         ("speed-up", Align::Right),
         ("95 % interval", Align::Left),
-        ("p", Align::Right),
-        ("throughput", Align::Right),
+        ("adj. p", Align::Right),
+        (throughput_unit(&rows[0]), Align::Right),
         (verdict_title, Align::Left),
     ]);
     let several_threads = rows.iter().any(|row| row.threads != rows[0].threads && row.backend == "parallel")
@@ -137,20 +138,25 @@ fn verdict(row: &RowReport, all_provisional: bool, style: Style) -> Cell {
     }
 }
 
-/// The rate that the author asked for first: arithmetic, else memory, else work.
+/// The rate that the author asked for first: arithmetic, else memory, else work; in units of 10⁹ per second.
 fn throughput(row: &RowReport) -> Option<String> {
-    row.flops_per_s
-        .map(|rate| format!("{}FLOP/s", units::rate(rate)))
-        .or_else(|| row.bytes_per_s.map(|rate| format!("{}B/s", units::rate(rate))))
-        .or_else(|| row.items_per_s.map(|rate| format!("{}/s", units::rate(rate))))
+    let rate = row.flops_per_s.or(row.bytes_per_s).or(row.items_per_s)?;
+    Some(units::digits(rate / 1e9))
 }
 
-/// `64×1024`, with its label.
+fn throughput_unit(row: &RowReport) -> &'static str {
+    match (row.flops_per_s, row.bytes_per_s) {
+        (Some(_), _) => "GFLOP/s",
+        (None, Some(_)) => "GB/s",
+        (None, None) => "G/s",
+    }
+}
+
+/// `64×1024`.
 fn short_size(row: &RowReport) -> String {
     let values: Vec<&str> =
         row.size.split(',').map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value)).collect();
-    let values = values.join("×");
-    row.label.map_or_else(|| values.clone(), |label| format!("{label} {values}"))
+    values.join("×")
 }
 
 fn shorten(name: &str, limit: usize) -> String {
@@ -174,52 +180,79 @@ fn visible_width(line: &str) -> usize {
     width
 }
 
+/// What the sizes mean: the axes when there are several, and the labels.
+fn legend(rows: &[RowReport]) -> String {
+    let axes: Vec<&str> =
+        rows[0].size.split(',').filter_map(|pair| Some(pair.split_once('=')?.0)).collect();
+    let mut labels: Vec<String> = rows
+        .iter()
+        .filter_map(|row| Some(format!("{} {}", row.label?, short_size(row))))
+        .collect();
+    labels.dedup();
+    let mut parts = Vec::new();
+    if axes.len() > 1 {
+        parts.push(format!("size is {}", axes.join("×")));
+    }
+    if !labels.is_empty() {
+        parts.push(labels.join(", "));
+    }
+    if parts.is_empty() { String::new() } else { format!("  {}\n", parts.join(": ")) }
+}
+
 /// What the results were compared with, and the one that was furthest off.
 fn check_line(rows: &[RowReport]) -> String {
-    let axes: Vec<&str> = rows[0].size.split(',').filter_map(|p| Some(p.split_once('=')?.0)).collect();
-    let legend = if axes.len() > 1 { format!("size is {} · ", axes.join("×")) } else { String::new() };
     let checked = rows.iter().filter(|row| row.status == Status::Ok);
     let worst = checked.filter_map(|row| Some((row.check.error?, row))).max_by(|a, b| a.0.total_cmp(&b.0));
-    let Some((error, row)) = worst else {
-        return if legend.is_empty() { legend } else { format!("  {}\n", legend.trim_end_matches(" · ")) };
-    };
+    let Some((error, row)) = worst else { return String::new() };
     let against = row.check.reference.map_or("the base".to_owned(), |name| format!("`{name}`"));
     format!(
-        "  {legend}checked against {against}: worst relative error {error:.1e} ({}), tolerance {:.1e}\n",
+        "  checked against {against}: worst relative error {} ({}), tolerance {}\n",
+        units::error(error),
         row.variant,
-        row.check.tolerance.unwrap_or(0.0)
+        units::error(row.check.tolerance.unwrap_or(0.0))
     )
 }
 
 /// Remarks and reasons, each once with the rows that it is about.
 fn remarks(rows: &[RowReport], style: Style) -> String {
-    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    let mut add = |remark: String, row: String| match groups.iter_mut().find(|(r, _)| *r == remark) {
-        Some((_, rows)) => rows.push(row),
-        None => groups.push((remark, vec![row])),
-    };
+    let mut groups: Vec<(String, Vec<&RowReport>)> = Vec::new();
     for row in rows {
-        let name = format!("{} at {}", row.variant, row.size);
-        match &row.status {
-            Status::Skipped(reason) => add(format!("skipped: {reason}"), row.variant.to_owned()),
-            Status::Failed(reason) => add(format!("FAILED: {reason}"), name),
-            Status::Ok => {
-                for remark in &row.remarks {
-                    add(remark.clone(), row.variant.to_owned());
-                }
+        let remarks = match &row.status {
+            Status::Skipped(reason) => vec![format!("skipped: {reason}")],
+            Status::Failed(reason) => vec![format!("FAILED: {reason}")],
+            Status::Ok => row.remarks.clone(),
+        };
+        for remark in remarks {
+            match groups.iter_mut().find(|(known, _)| *known == remark) {
+                Some((_, rows)) => rows.push(row),
+                None => groups.push((remark, vec![row])),
             }
         }
     }
     let mut text = String::new();
-    for (remark, mut rows) in groups {
-        rows.dedup();
-        rows.sort();
-        rows.dedup();
-        let line = format!("{}: {remark}", summary(&rows));
+    for (remark, about) in groups {
+        let line = format!("{}: {remark}", summary(&subjects(rows, &about)));
         let line = if remark.starts_with("FAILED") { style.bad(&line) } else { line };
         let _ = writeln!(text, "  {line}");
     }
     text
+}
+
+/// The variants that some rows are about: by name alone when all their rows are among them, else with sizes.
+fn subjects(all: &[RowReport], about: &[&RowReport]) -> Vec<String> {
+    let count = |rows: &mut dyn Iterator<Item = &RowReport>, variant: &str| {
+        rows.filter(|row| row.variant == variant).count()
+    };
+    let mut names = Vec::new();
+    for row in about {
+        let everywhere = count(&mut all.iter(), row.variant)
+            == count(&mut about.iter().copied(), row.variant);
+        let name = if everywhere { row.variant.to_owned() } else { format!("{} at {}", row.variant, row.size) };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// The first names of a list, and how many more there are.

@@ -11,17 +11,6 @@ pub(super) fn time(nanoseconds: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// A rate per second with a decimal prefix: `12.3 G`.
-pub(super) fn rate(per_second: f64) -> String {
-    let (value, prefix) = match per_second {
-        r if r < 999.5e3 => (r / 1e3, "k"),
-        r if r < 999.5e6 => (r / 1e6, "M"),
-        r if r < 999.5e9 => (r / 1e9, "G"),
-        r => (r / 1e12, "T"),
-    };
-    format!("{} {prefix}", digits(value))
-}
-
 /// Three significant digits.
 pub(super) fn digits(value: f64) -> String {
     if !value.is_finite() {
@@ -48,6 +37,11 @@ pub(super) fn half_width(value: f64, low: f64, high: f64) -> String {
     }
 }
 
+/// A relative error: `3.1e-8`, `0`.
+pub(super) fn error(error: f64) -> String {
+    if error == 0.0 { "0".to_owned() } else { format!("{error:.1e}") }
+}
+
 /// A probability: `0.031`, `4e-7`, `<1e-12`.
 pub(super) fn probability(p: f64) -> String {
     match p {
@@ -70,7 +64,7 @@ mod tests {
     #[test]
     fn units_follow_the_value() {
         assert_eq!([time(0.512), time(61.24), time(999.6), time(3.14e6)], ["0.512 ns", "61.2 ns", "1.00 µs", "3.14 ms"]);
-        assert_eq!([rate(1.5e9), rate(2.345e12), rate(999.6e6)], ["1.50 G", "2.35 T", "1.00 G"]);
+        assert_eq!([digits(0.0213), digits(1.5), digits(23.45), digits(2345.0)], ["0.021", "1.50", "23.4", "2345"]);
         assert_eq!([probability(0.5), probability(1e-5), probability(0.0)], ["0.500", "1e-5", "<1e-12"]);
         assert_eq!([half_width(100.0, 99.0, 101.0), half_width(1.0, 0.0, f64::INFINITY)], ["±1.0 %", "±?"]);
         assert_eq!([seconds(0.4), seconds(80.0)], ["0 s", "1 min 20 s"]);

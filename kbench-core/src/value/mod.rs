@@ -11,6 +11,7 @@ mod oracle;
 mod random;
 
 pub use element::{Element, Poison};
+pub use half::{bf16, f16};
 pub use lend::{Lend, Lent};
 pub use operand::{Fingerprint, Operand};
 pub use oracle::{Oracle, OracleArgument};

@@ -1,0 +1,221 @@
+//! What matters about the annotated function, and what cannot be a kernel.
+
+use proc_macro2::Span;
+use quote::ToTokens;
+use syn::ext::IdentExt;
+use syn::visit::{self, Visit};
+use syn::{
+    FnArg, GenericArgument, GenericParam, ItemFn, Pat, PatType, PathArguments, ReturnType, Safety,
+    Type, TypeImplTrait,
+};
+
+use crate::errors::Errors;
+use crate::model::{Access, Function, Generic, Parameter};
+
+/// The facts about the function.
+pub(super) fn function(item: &ItemFn, errors: &mut Errors) -> Function {
+    check_signature(item, errors);
+    let typed = item.sig.inputs.iter().filter_map(|input| match input {
+        FnArg::Typed(typed) => Some(typed),
+        FnArg::Receiver(_) => None,
+    });
+    Function {
+        ident: item.sig.ident.clone(),
+        visibility: item.vis.clone(),
+        conditions: item.attrs.iter().filter(|a| a.path().is_ident("cfg")).cloned().collect(),
+        generics: item.sig.generics.params.iter().filter_map(generic).collect(),
+        parameters: typed.enumerate().map(parameter).collect(),
+        list: item.sig.paren_token.span.join(),
+        has_result: has_result(&item.sig.output),
+        output: item.sig.output.clone(),
+        is_unsafe: is_unsafe(item),
+    }
+}
+
+/// A function with target features of its own counts too: whether the machine has them is its author's claim.
+fn is_unsafe(item: &ItemFn) -> bool {
+    let mut attributes = item.attrs.iter().map(|attribute| attribute.to_token_stream().to_string());
+    matches!(item.sig.safety, Safety::Unsafe(_))
+        || attributes.any(|text| text.contains("target_feature"))
+}
+
+fn check_signature(item: &ItemFn, errors: &mut Errors) {
+    let signature = &item.sig;
+    if let Some(receiver) = signature.receiver() {
+        errors.at(receiver, "a kernel is a free function: it cannot take `self`");
+    }
+    if let Some(asyncness) = &signature.asyncness {
+        errors.at(
+            asyncness,
+            "a kernel cannot be `async`: what is timed is a call that does the work",
+        );
+    }
+    if let Some(variadic) = &signature.variadic {
+        errors.at(variadic, "a kernel has a fixed number of parameters");
+    }
+    let mut types = ForbiddenTypes::default();
+    for input in &signature.inputs {
+        if let FnArg::Typed(typed) = input {
+            types.visit_type(&typed.ty);
+        }
+    }
+    for span in types.opaque.drain(..) {
+        errors.at_span(
+            span,
+            "a kernel cannot take `impl Trait`: name a type parameter and list its `types`",
+        );
+    }
+    if let ReturnType::Type(_, output) = &signature.output {
+        types.visit_type(output);
+    }
+    // A receiver is enough of a message.
+    for span in types.of_impl.into_iter().filter(|_| signature.receiver().is_none()) {
+        errors.at_span(span, "a kernel is a free function: it cannot name `Self`");
+    }
+}
+
+/// What a signature cannot contain.
+#[derive(Default)]
+struct ForbiddenTypes {
+    opaque: Vec<Span>,
+    of_impl: Vec<Span>,
+}
+
+impl<'ast> Visit<'ast> for ForbiddenTypes {
+    fn visit_type_impl_trait(&mut self, opaque: &'ast TypeImplTrait) {
+        self.opaque.push(opaque.impl_token.span);
+    }
+
+    fn visit_path_segment(&mut self, segment: &'ast syn::PathSegment) {
+        if segment.ident == "Self" {
+            self.of_impl.push(segment.ident.span());
+        }
+        visit::visit_path_segment(self, segment);
+    }
+}
+
+fn generic(parameter: &GenericParam) -> Option<Generic> {
+    match parameter {
+        GenericParam::Lifetime(_) => None,
+        GenericParam::Type(kind) => Some(Generic { ident: kind.ident.clone(), constant: None }),
+        GenericParam::Const(constant) => {
+            Some(Generic { ident: constant.ident.clone(), constant: Some(constant.ty.clone()) })
+        }
+    }
+}
+
+fn parameter((position, typed): (usize, &PatType)) -> Parameter {
+    let name = match &*typed.pat {
+        Pat::Ident(name) => name.ident.unraw().to_string(),
+        _ => format!("argument {}", position + 1),
+    };
+    let kind = ungrouped(&typed.ty);
+    let access = match kind {
+        Type::Reference(reference) if reference.mutability.is_some() => Access::Write,
+        Type::Reference(reference) if last_segment(&reference.elem).is_some_and(|s| s == "Gpu") => {
+            Access::Device
+        }
+        _ => Access::Read,
+    };
+    Parameter { name, kind: kind.clone(), access }
+}
+
+fn has_result(output: &ReturnType) -> bool {
+    let ReturnType::Type(_, output) = output else { return false };
+    let output = ungrouped(output);
+    let value = match last_segment(output) {
+        Some(name) if name.to_string().ends_with("Result") => {
+            first_argument(output).unwrap_or(output)
+        }
+        _ => output,
+    };
+    !matches!(value, Type::Never(_))
+        && !matches!(value, Type::Tuple(tuple) if tuple.elems.is_empty())
+}
+
+/// The label of a kernel that is not generic: the name of the number type that it is about.
+pub(super) fn element_label(function: &Function) -> String {
+    let written = || function.data().filter(|parameter| parameter.access == Access::Write);
+    let by_value = || function.data().filter(|parameter| referent(&parameter.kind).is_none());
+    let output = match &function.output {
+        ReturnType::Type(_, output) => Some(&**output),
+        ReturnType::Default => None,
+    };
+    let of_slice =
+        |parameter: &Parameter| element_of(referent(&parameter.kind)?).and_then(type_name);
+    let of_target = |parameter: &Parameter| type_name(referent(&parameter.kind)?);
+    written()
+        .find_map(of_slice)
+        .or_else(|| function.data().find_map(of_slice))
+        .or_else(|| written().find_map(of_target))
+        .or_else(|| output.and_then(number_of))
+        .or_else(|| by_value().find_map(|parameter| type_name(&parameter.kind)))
+        .unwrap_or_else(|| "-".into())
+}
+
+/// The type that a return value is about: through `Result`, `Option` and `Vec`.
+fn number_of(output: &Type) -> Option<String> {
+    let output = ungrouped(output);
+    match last_segment(output) {
+        Some(name) if name.to_string().ends_with("Result") || name == "Option" || name == "Vec" => {
+            first_argument(output).and_then(number_of)
+        }
+        _ => element_of(output).map_or_else(|| type_name(output), number_of),
+    }
+}
+
+fn type_name(kind: &Type) -> Option<String> {
+    match ungrouped(kind) {
+        Type::Array(array) => type_name(&array.elem),
+        other => last_segment(other).map(|name| name.unraw().to_string()),
+    }
+}
+
+/// The type behind a reference.
+pub(crate) fn referent(kind: &Type) -> Option<&Type> {
+    match ungrouped(kind) {
+        Type::Reference(reference) => Some(ungrouped(&reference.elem)),
+        _ => None,
+    }
+}
+
+/// The type of the elements of a slice, an array, or an array on a device.
+fn element_of(kind: &Type) -> Option<&Type> {
+    match ungrouped(kind) {
+        Type::Slice(slice) => Some(&slice.elem),
+        Type::Array(array) => Some(&array.elem),
+        other => pointee(other),
+    }
+}
+
+/// The `T` of `DeviceSlice<T>`.
+pub(crate) fn pointee(kind: &Type) -> Option<&Type> {
+    last_segment(kind).filter(|name| *name == "DeviceSlice").and_then(|_| first_argument(kind))
+}
+
+fn last_segment(kind: &Type) -> Option<&syn::Ident> {
+    match ungrouped(kind) {
+        Type::Path(path) => path.path.segments.last().map(|segment| &segment.ident),
+        _ => None,
+    }
+}
+
+fn first_argument(kind: &Type) -> Option<&Type> {
+    let Type::Path(path) = ungrouped(kind) else { return None };
+    let PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else {
+        return None;
+    };
+    arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::Type(kind) => Some(kind),
+        _ => None,
+    })
+}
+
+/// The type without parentheses, visible or not.
+fn ungrouped(kind: &Type) -> &Type {
+    match kind {
+        Type::Group(group) => ungrouped(&group.elem),
+        Type::Paren(parenthesis) => ungrouped(&parenthesis.elem),
+        other => other,
+    }
+}

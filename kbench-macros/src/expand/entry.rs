@@ -1,0 +1,197 @@
+//! The registry entry of a variant, and how it is called.
+
+use proc_macro2::TokenStream;
+use quote::quote_spanned;
+use syn::spanned::Spanned;
+use syn::{Expr, Ident, ReturnType};
+
+use super::{Expansion, at};
+use crate::model::{Backend, Expectation, Role, Threshold};
+use crate::parse::{Formula, Metric};
+
+impl Expansion<'_> {
+    /// Submits the entry.
+    pub(super) fn entry(&self) -> TokenStream {
+        let Expansion { registration, hidden, site, .. } = self;
+        let kernel = self.of_kernel("ENTRY");
+        let name = &self.instance.name;
+        let (backend, implementation) = self.implementation();
+        let location = self.location();
+        let expectations = registration.expectations.iter().map(|e| self.expectation(e));
+        let ignore = self.option(registration.ignore.as_ref());
+        let Overrides { is_base, threshold, tolerance, flops, bytes } = self.overrides();
+        quote_spanned! {*site=>
+            #hidden::inventory::submit! {
+                #hidden::VariantEntry {
+                    kernel: #kernel,
+                    name: #name,
+                    is_base: #is_base,
+                    module: ::core::module_path!(),
+                    location: #location,
+                    backend: #hidden::Backend::#backend,
+                    threshold: #threshold,
+                    expectations: const { &[#(#expectations),*] },
+                    ignore: #ignore,
+                    tolerance: #tolerance,
+                    flops: #flops,
+                    bytes: #bytes,
+                    debug_assertions: ::core::cfg!(debug_assertions),
+                    implementation: #implementation,
+                }
+            }
+        }
+    }
+
+    /// What a variant has of its own; for the base it is part of the kernel.
+    fn overrides(&self) -> Overrides {
+        let registration = self.registration;
+        let none = || self.option(None::<TokenStream>);
+        let Role::Variant(variant) = &registration.role else {
+            return Overrides {
+                is_base: true,
+                threshold: none(),
+                tolerance: none(),
+                flops: none(),
+                bytes: none(),
+            };
+        };
+        Overrides {
+            is_base: false,
+            threshold: self
+                .option(variant.threshold.as_ref().map(|threshold| self.threshold(threshold))),
+            tolerance: self.tolerance(),
+            flops: self.own_figure(registration.flops.as_ref()),
+            bytes: self.own_figure(registration.bytes.as_ref()),
+        }
+    }
+
+    fn own_figure(&self, formula: Option<&Formula>) -> TokenStream {
+        self.option(formula.map(|formula| self.of_size(&self.figure(formula, &[]))))
+    }
+
+    /// The tolerance, if the attribute has one.
+    pub(super) fn tolerance(&self) -> TokenStream {
+        self.option(self.registration.tolerance.as_ref())
+    }
+
+    /// Where the attribute stands.
+    pub(super) fn location(&self) -> TokenStream {
+        let hidden = &self.hidden;
+        quote_spanned!(self.site=> #hidden::Location {
+            file: ::core::file!(),
+            line: ::core::line!(),
+            column: ::core::column!(),
+        })
+    }
+
+    /// `Some(value)` or `None`.
+    pub(super) fn option(&self, value: Option<impl quote::ToTokens>) -> TokenStream {
+        match value {
+            Some(value) => quote_spanned!(self.site=> ::core::option::Option::Some(#value)),
+            None => quote_spanned!(self.site=> ::core::option::Option::None),
+        }
+    }
+
+    fn threshold(&self, threshold: &Threshold) -> TokenStream {
+        let hidden = &self.hidden;
+        match threshold {
+            Threshold::Work(work) => {
+                let work = self.constant(work);
+                quote_spanned!(self.site=> #hidden::Threshold::Work(#work as ::core::primitive::u64))
+            }
+            Threshold::When(condition) => {
+                let condition = self.condition(condition);
+                quote_spanned!(self.site=> #hidden::Threshold::When(#condition))
+            }
+        }
+    }
+
+    /// An expression of the user as a constant of type `usize`.
+    fn constant(&self, expression: &Expr) -> TokenStream {
+        quote_spanned!(self.site=> const { let value: ::core::primitive::usize = #expression; value })
+    }
+
+    fn expectation(&self, expectation: &Expectation) -> TokenStream {
+        let Expansion { hidden, site, .. } = self;
+        let Expectation { text, option, at } = expectation;
+        let metric = match option.metric {
+            Metric::Speedup => quote_spanned!(*site=> Speedup),
+            Metric::Ceiling => quote_spanned!(*site=> Ceiling),
+            Metric::Time => quote_spanned!(*site=> Time),
+        };
+        let bound = match option.is_lower_bound {
+            true => quote_spanned!(*site=> AtLeast),
+            false => quote_spanned!(*site=> AtMost),
+        };
+        let value = option.value;
+        let at = self.option(at.as_ref().map(|at| self.condition(at)));
+        quote_spanned!(*site=> #hidden::Expectation {
+            text: #text,
+            metric: #hidden::Metric::#metric,
+            bound: #hidden::Bound::#bound,
+            value: #value,
+            at: #at,
+        })
+    }
+
+    /// The backend, and what calls the function there.
+    fn implementation(&self) -> (TokenStream, TokenStream) {
+        let Expansion { hidden, site, .. } = self;
+        let (backend, routine) = match self.registration.backend {
+            Backend::Serial => (quote_spanned!(*site=> Serial), self.routine("serial")),
+            Backend::Parallel => (quote_spanned!(*site=> Parallel), self.routine("parallel")),
+            Backend::Cuda => {
+                let checked = self.device_call();
+                let device = quote_spanned!(*site=> { #checked #hidden::Implementation::Device });
+                return (quote_spanned!(*site=> Cuda), device);
+            }
+        };
+        (backend, quote_spanned!(*site=> #hidden::Implementation::Host(|| #routine)))
+    }
+
+    /// The call as a routine of the runtime, monomorphic down to the function.
+    fn routine(&self, constructor: &str) -> TokenStream {
+        // The return type's span: it is what the constructor's bounds are about.
+        let span = match &self.registration.function.output {
+            ReturnType::Default => self.kernel.span(),
+            ReturnType::Type(_, output) => at(output.span()),
+        };
+        let (hidden, kernel) = (self.hidden_at(span), &self.kernel);
+        let constructor = Ident::new(constructor, span);
+        let arguments = self.of_kernel("arguments");
+        let arguments = self.bind(quote_spanned!(span=> #arguments(reads, writes)));
+        let call = self.call();
+        quote_spanned! {span=>
+            #hidden::#constructor::<#kernel, _, _>(|reads, writes| {
+                #arguments
+                #call
+            })
+        }
+    }
+
+    /// A call that is never made: it proves that the parameters fit what the kernel's data becomes on a device.
+    fn device_call(&self) -> TokenStream {
+        let Expansion { hidden, site, .. } = self;
+        let arguments = self.of_kernel("Arguments");
+        let (bindings, call) = (self.bind(quote_spanned!(*site=> arguments)), self.call());
+        quote_spanned! {*site=>
+            const _: for<'lent> fn(
+                &'lent #hidden::Gpu,
+                <#arguments<'lent> as #hidden::DeviceArguments>::Device,
+            ) = |gpu, arguments| {
+                let _ = gpu;
+                #bindings
+                let _ = #call;
+            };
+        }
+    }
+}
+
+/// Fields of the entry in which a variant differs from the base.
+struct Overrides {
+    is_base: bool,
+    threshold: TokenStream,
+    tolerance: TokenStream,
+    flops: TokenStream,
+    bytes: TokenStream,
+}

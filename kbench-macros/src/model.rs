@@ -1,0 +1,167 @@
+//! A checked attribute together with its function: all that the expansion needs, with nothing left to decide.
+
+use proc_macro2::Span;
+use syn::{
+    Attribute, Expr, ExprPath, GenericArgument, Ident, LitStr, Path, ReturnType, Type, Visibility,
+};
+
+use crate::parse::{Closure, ExpectationOption, Formula, Values};
+
+/// What becomes of one attribute.
+pub(crate) struct Registration {
+    /// The path of the crate `kbench`.
+    pub(crate) krate: Path,
+    pub(crate) function: Function,
+    pub(crate) name: String,
+    pub(crate) backend: Backend,
+    pub(crate) role: Role,
+    pub(crate) instances: Vec<Instance>,
+    pub(crate) expectations: Vec<Expectation>,
+    pub(crate) ignore: Option<String>,
+    pub(crate) tolerance: Option<Expr>,
+    pub(crate) flops: Option<Formula>,
+    pub(crate) bytes: Option<Formula>,
+}
+
+/// What the function is.
+pub(crate) enum Role {
+    Kernel(Box<Kernel>),
+    Variant(Box<Variant>),
+}
+
+/// What only a kernel has.
+pub(crate) struct Kernel {
+    pub(crate) axes: Vec<Ident>,
+    pub(crate) sizes: Sizes,
+    pub(crate) inputs: Inputs,
+    pub(crate) work: Option<Formula>,
+    pub(crate) reference: Option<ExprPath>,
+    pub(crate) in_place: InPlace,
+    pub(crate) valid: Option<Condition>,
+}
+
+/// What only a variant has.
+pub(crate) struct Variant {
+    pub(crate) of: Path,
+    pub(crate) threshold: Option<Threshold>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Backend {
+    Serial,
+    Parallel,
+    Cuda,
+}
+
+/// Sizes with every value at the place of its axis.
+pub(crate) enum Sizes {
+    Grid(Vec<Values>),
+    Labelled(Vec<(LitStr, Vec<Expr>)>),
+}
+
+/// How the data is made.
+pub(crate) enum Inputs {
+    /// A default for every parameter, from the only axis.
+    Default,
+    Closure {
+        closure: Box<Closure>,
+        gives: Gives,
+    },
+    Function {
+        path: ExprPath,
+        gives: Gives,
+    },
+}
+
+/// What the value of `inputs` is.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Gives {
+    /// A tuple with one value for every parameter.
+    Tuple,
+    /// The value of the only parameter.
+    Value,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum InPlace {
+    No,
+    Fresh,
+    Reuse,
+}
+
+pub(crate) enum Threshold {
+    Work(Expr),
+    When(Condition),
+}
+
+/// A condition on the axes.
+pub(crate) struct Condition {
+    pub(crate) text: String,
+    pub(crate) expression: Expr,
+    /// Every mention of an axis. All are kept, because two of the same name may come from different macros and then have
+    /// to be bound apart.
+    pub(crate) mentions: Vec<Ident>,
+}
+
+/// A performance target.
+pub(crate) struct Expectation {
+    pub(crate) text: String,
+    pub(crate) option: ExpectationOption,
+    pub(crate) at: Option<Condition>,
+}
+
+/// The function with its generic parameters replaced by the arguments of one entry of `types`.
+pub(crate) struct Instance {
+    pub(crate) arguments: Vec<GenericArgument>,
+    /// The marker type of the kernel.
+    pub(crate) kernel: Path,
+    /// The element type's label; of use for kernels only.
+    pub(crate) element: String,
+    pub(crate) name: String,
+}
+
+/// What matters about the annotated function.
+pub(crate) struct Function {
+    pub(crate) ident: Ident,
+    pub(crate) visibility: Visibility,
+    /// `#[cfg(...)]` attributes, which hold for all that is generated.
+    pub(crate) conditions: Vec<Attribute>,
+    pub(crate) generics: Vec<Generic>,
+    pub(crate) parameters: Vec<Parameter>,
+    /// The parentheses around the parameters.
+    pub(crate) list: Span,
+    pub(crate) output: ReturnType,
+    pub(crate) has_result: bool,
+    /// Whether it is called in an `unsafe` block.
+    pub(crate) is_unsafe: bool,
+}
+
+/// A type or const parameter.
+pub(crate) struct Generic {
+    pub(crate) ident: Ident,
+    /// The type of a const parameter.
+    pub(crate) constant: Option<Type>,
+}
+
+pub(crate) struct Parameter {
+    /// The name by which an output is reported.
+    pub(crate) name: String,
+    pub(crate) kind: Type,
+    pub(crate) access: Access,
+}
+
+/// What the function does with a parameter.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Access {
+    /// Nothing that concerns its data: the device itself.
+    Device,
+    Read,
+    Write,
+}
+
+impl Function {
+    /// The parameters that `inputs` gives values for.
+    pub(crate) fn data(&self) -> impl Iterator<Item = &Parameter> + Clone {
+        self.parameters.iter().filter(|parameter| parameter.access != Access::Device)
+    }
+}

@@ -1,0 +1,2 @@
+// Nothing is linked: `use downstream as _;` is missing.
+kbench::main!();

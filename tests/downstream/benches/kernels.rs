@@ -1,0 +1,3 @@
+use downstream as _;
+
+kbench::main!();
