@@ -25,6 +25,11 @@ use crate::value::Operand;
 /// An operation: how its data is made, what its arguments are, what its result should be.
 ///
 /// Implemented by the attribute on the marker type that `of = path` names; not meant to be written by hand.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a kernel",
+    label = "not annotated with `#[kernel_bench(sizes = ...)]`, or not for this type",
+    note = "`of` names the function of a kernel, as in `of = saxpy` or `of = rms_norm<f32>`"
+)]
 pub trait Kernel: Sized + 'static {
     /// The size, with one named field for every axis.
     type Axes;
@@ -81,12 +86,46 @@ pub trait Kernel: Sized + 'static {
     }
 }
 
-/// Says how many parameters a kernel has, so that a variant with another number gets one clear message.
+/// A tuple of N arguments: a variant with another number of parameters than its kernel gets one clear message.
 #[diagnostic::on_unimplemented(
     message = "this variant takes {N} parameter(s), which is not what its kernel takes",
     label = "must have the parameters of the function that `of` names (a `&Gpu` does not count)"
 )]
-pub trait Parameters<const N: usize> {}
+pub trait Parameters<const N: usize> {
+    /// The tuple itself, known only to those who have the right N.
+    type Same;
+    /// The tuple itself.
+    fn same(self) -> Self::Same;
+}
+
+macro_rules! parameters {
+    ($($count:literal: $($name:ident)*;)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($name),*> Parameters<$count> for ($($name,)*) {
+            type Same = Self;
+            #[inline(always)]
+            fn same(self) -> Self {
+                self
+            }
+        }
+    )*};
+}
+
+parameters! {
+    0: ;
+    1: A;
+    2: A B;
+    3: A B C;
+    4: A B C D;
+    5: A B C D E;
+    6: A B C D E F;
+    7: A B C D E F G;
+    8: A B C D E F G H;
+    9: A B C D E F G H I;
+    10: A B C D E F G H I J;
+    11: A B C D E F G H I J K;
+    12: A B C D E F G H I J K L;
+}
 
 /// A figure that a closure of the attribute (`work`, `flops`, `bytes`) may return.
 #[diagnostic::on_unimplemented(

@@ -30,7 +30,11 @@ fn head(report: &Report, style: Style) -> String {
     let _ = writeln!(
         text,
         "kbench {} · {} · {} {cores} · {} · seed {}",
-        environment.kbench, environment.cpu, environment.cores, environment.rustc, report.seed
+        environment.kbench,
+        environment.cpu,
+        environment.cores,
+        environment.rustc.split(" (").next().unwrap_or_default(),
+        report.seed
     );
     text
 }

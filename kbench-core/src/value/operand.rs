@@ -10,6 +10,10 @@ use super::{Element, Poison};
 /// Numbers, `Vec`s and arrays of numbers, tuples and `Result`s are operands already. A type of your own becomes one with
 /// `impl Operand for MyType {}`: it is then carried along but not looked into. Implement [`elements`](Self::elements)
 /// (and [`poison`](Self::poison) when it is an output) to have it compared.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an operand: kbench cannot look into it",
+    note = "for a type of your own, `impl kbench::Operand for MyType {{}}` is enough to carry it along"
+)]
 pub trait Operand: 'static {
     /// Appends what is compared: one vector for every part, in a fixed order.
     fn elements(&self, parts: &mut Vec<Vec<f64>>) {

@@ -66,7 +66,6 @@ impl<'a> Expansion<'a> {
     pub(super) fn kernel(&self, model: &Kernel) -> TokenStream {
         let Expansion { hidden, kernel, site, .. } = self;
         let operands = self.operands();
-        let count = operands.len();
         let axes = &model.axes;
         let indices = (0..axes.len()).map(Index::from);
         let types = self.types(&operands);
@@ -79,7 +78,6 @@ impl<'a> Expansion<'a> {
             pub struct __Axes {
                 #(pub #axes: ::core::primitive::usize,)*
             }
-            impl #hidden::Parameters<#count> for #kernel {}
             impl #hidden::Kernel for #kernel {
                 type Axes = __Axes;
                 #types

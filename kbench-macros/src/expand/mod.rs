@@ -64,7 +64,7 @@ impl<'a> Expansion<'a> {
         let aliases = self.aliases();
         let items = match &self.registration.role {
             Role::Kernel(model) => self.kernel(model),
-            Role::Variant(_) => self.arity(),
+            Role::Variant(_) => TokenStream::new(),
         };
         let entry = self.entry();
         quote_spanned! {*site=>
@@ -78,25 +78,16 @@ impl<'a> Expansion<'a> {
         }
     }
 
-    /// Asserts that the kernel has as many parameters. It stands before the call, which would fail in a less clear way.
-    fn arity(&self) -> TokenStream {
-        let count = self.registration.function.data().count();
-        let span = at(self.registration.function.list);
-        let (hidden, mut kernel) = (self.hidden_at(span), self.kernel.clone());
-        kernel.set_span(span);
-        quote_spanned! {span=>
-            const _: fn() = || {
-                fn has_as_many_parameters<K: #hidden::Parameters<#count>>() {}
-                has_as_many_parameters::<#kernel>()
-            };
-        }
-    }
-
-    /// Binds the local variables of all parameters to the elements of a tuple.
+    /// Binds the local variables of all parameters to the elements of a tuple, which must have as many.
     fn bind(&self, arguments: TokenStream) -> TokenStream {
-        let locals = self.arguments().map(|(local, _)| local);
-        let pattern = quote_spanned!(at(self.registration.function.list)=> (#(#locals,)*));
-        quote_spanned!(self.site=> let #pattern = #arguments;)
+        let locals: Vec<Ident> = self.arguments().map(|(local, _)| local).collect();
+        let (count, span) = (locals.len(), at(self.registration.function.list));
+        let hidden = self.hidden_at(span);
+        // Bound first: the number is then wrong at one place only, the list of parameters.
+        quote_spanned!(span=>
+            let arguments = #arguments;
+            let (#(#locals,)*) = #hidden::Parameters::<#count>::same(arguments);
+        )
     }
 
     /// An associated item of the kernel, at the path that names it.

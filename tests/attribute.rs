@@ -1,0 +1,186 @@
+//! What the attribute registers, from the outside: entries of the registry, data, results.
+
+#[path = "attribute/kernels.rs"]
+#[allow(missing_docs)] // Kernels of tests.
+pub mod kernels;
+#[path = "attribute/elsewhere.rs"]
+#[allow(missing_docs)] // Kernels of tests.
+pub mod somewhere;
+
+use kbench::kernel::{
+    Backend, Bound, Caller, Implementation, InPlace, Metric, Outputs, Returned, Sizes, Threshold,
+    Values, VariantEntry,
+};
+
+/// The entry of a variant, by the names of kernel, element type and variant.
+fn entry(kernel: &str, element: &str, variant: &str) -> &'static VariantEntry {
+    let mut found = kbench::__private::inventory::iter::<VariantEntry>
+        .into_iter()
+        .filter(|entry| (entry.kernel.name, entry.kernel.element) == (kernel, element))
+        .filter(|entry| entry.name == variant);
+    let entry =
+        found.next().unwrap_or_else(|| panic!("{kernel}/{variant}/{element} is registered"));
+    assert!(found.next().is_none(), "{kernel}/{variant}/{element} is registered once");
+    entry
+}
+
+/// One call on fresh data: the outputs, what was returned, and what the reference says.
+fn call(entry: &VariantEntry, size: &[usize]) -> (Vec<Vec<f64>>, Returned, Option<Outputs>) {
+    let Implementation::Host(routine) = entry.implementation else {
+        panic!("{} runs on the host", entry.name)
+    };
+    let mut data = entry.kernel.definition.data(size, 7);
+    let reference = data.reference();
+    let returned = routine().call(&mut *data, &Caller::Outside);
+    (data.outputs(), returned, reference)
+}
+
+#[test]
+fn a_kernel_says_what_it_is() {
+    let kernel = entry("saxpy", "f32", "saxpy").kernel;
+    assert_eq!(kernel.path(), "attribute::kernels::saxpy");
+    assert!(kernel.location.file.ends_with("tests/attribute/kernels.rs"), "{}", kernel.location);
+    assert_eq!((kernel.axes, kernel.outputs), (&["n"][..], &["y"][..]));
+    assert_eq!(kernel.in_place, InPlace::Reuse);
+    assert!(matches!(kernel.sizes, Sizes::Grid([Values::List([16, 64])])));
+    assert!(kernel.tolerance.is_none() && kernel.reference.is_none());
+}
+
+#[test]
+fn a_variant_says_how_it_differs() {
+    let base = entry("saxpy", "f32", "saxpy");
+    assert!(base.is_base && base.threshold.is_none() && base.ignore.is_none());
+    assert_eq!(base.backend, Backend::Serial);
+
+    let rayon = entry("saxpy", "f32", "saxpy_rayon");
+    assert!(!rayon.is_base && std::ptr::eq(rayon.kernel, base.kernel));
+    assert_eq!((rayon.backend, rayon.tolerance), (Backend::Parallel, Some(1e-3)));
+    assert_eq!(rayon.ignore, Some("only on Sundays"));
+    assert!(matches!(rayon.threshold, Some(Threshold::Work(65_536))));
+    assert_eq!(rayon.flops.map(|flops| flops(&[8])), Some(16.0));
+
+    let cuda = entry("saxpy", "f32", "saxpy_cuda");
+    assert_eq!((cuda.backend, cuda.ignore), (Backend::Cuda, Some("")));
+    assert!(matches!(cuda.implementation, Implementation::Device));
+}
+
+#[test]
+fn a_threshold_may_be_a_condition() {
+    let Some(Threshold::When(condition)) = entry("saxpy", "f32", "saxpy_cuda").threshold else {
+        panic!("a condition")
+    };
+    assert_eq!(condition.text, "n >= 1 << 20");
+    assert!((condition.holds)(&[1 << 20]) && !(condition.holds)(&[(1 << 20) - 1]));
+}
+
+#[test]
+fn expectations_keep_their_text_and_mean_it() {
+    let [speedup, ceiling, time] = entry("saxpy", "f32", "saxpy_rayon").expectations else {
+        panic!("three expectations")
+    };
+    assert_eq!(
+        (speedup.metric, speedup.bound, speedup.value),
+        (Metric::Speedup, Bound::AtLeast, 2.0)
+    );
+    assert_eq!(speedup.text, "speedup >= 2.0");
+    assert_eq!((time.metric, time.bound, time.value), (Metric::Time, Bound::AtMost, 0.0015));
+    assert_eq!(time.text, "time < 1.5ms");
+    let at = ceiling.at.expect("a condition");
+    assert_eq!(at.text, "n >= LIMIT && n.is_power_of_two()");
+    assert!((at.holds)(&[64]) && !(at.holds)(&[65]) && !(at.holds)(&[32]));
+}
+
+#[test]
+fn a_call_writes_the_outputs() {
+    for name in ["saxpy", "saxpy_rayon"] {
+        let entry = entry("saxpy", "f32", name);
+        let before = entry.kernel.definition.data(&[16], 7).outputs();
+        let (after, _, _) = call(entry, &[16]);
+        assert_eq!(before, [vec![1.0; 16]]);
+        assert_ne!(before, after);
+    }
+}
+
+#[test]
+fn a_generic_kernel_is_one_for_every_type() {
+    for (index, element) in ["f32", "f64"].into_iter().enumerate() {
+        let kernel = entry("scale", element, "scale").kernel;
+        assert_eq!((kernel.element_index, kernel.axes), (index, &["rows", "dim"][..]));
+        assert_eq!((kernel.tolerance, kernel.reference), (Some(1e-5), Some("scale_reference")));
+        let Sizes::Grid([Values::List([1, 16]), Values::PowersOfTwo { from: 3, to: 5 }]) =
+            kernel.sizes
+        else {
+            panic!("the grid of the attribute")
+        };
+        let definition = kernel.definition;
+        assert_eq!(definition.work(&[3, 4]), Some(12.0));
+        assert_eq!(definition.flops(&[3, 4]), Some(4.5));
+        assert_eq!(definition.bytes(&[3, 4]), Some(96.0));
+        assert!(definition.valid(&[3, 4]) && !definition.valid(&[4, 3]));
+    }
+}
+
+#[test]
+fn types_of_a_variant_go_to_the_kernel_and_constants_into_its_name() {
+    for (element, variant) in [("f32", "tiled<4>"), ("f64", "tiled<8>"), ("f64", "wide")] {
+        let (outputs, _, reference) = call(entry("scale", element, variant), &[2, 8]);
+        let reference = reference.expect("a reference");
+        assert_eq!((outputs.len(), outputs[0].len()), (1, 16));
+        let largest = outputs[0].iter().zip(&reference.parts[0]).map(|(a, b)| (a - b).abs());
+        assert!(largest.fold(0.0, f64::max) < 1e-6, "{variant} of {element}");
+    }
+}
+
+#[test]
+fn constants_alone_are_the_element() {
+    let kernel = entry("lanes", "4", "lanes").kernel;
+    assert_eq!((kernel.axes, kernel.outputs), (&["length"][..], &["return value"][..]));
+    assert!(matches!(kernel.sizes, Sizes::Labelled([("one", [1]), ("page", [4096])])));
+    assert_eq!(call(entry("lanes", "2", "lanes"), &[8]).1.parts.len(), 1);
+}
+
+#[test]
+fn labelled_shapes_have_their_values_in_the_order_of_the_axes() {
+    let kernel = entry("shapes", "f32", "shapes").kernel;
+    assert_eq!((kernel.axes, kernel.in_place), (&["rows", "dim"][..], InPlace::Fresh));
+    assert!(matches!(kernel.sizes, Sizes::Labelled([("flat", [1, 8]), ("tall", [8, 1])])));
+}
+
+#[test]
+fn an_error_is_the_failure_of_the_call() {
+    let entry = entry("fallible", "i32", "fallible");
+    assert_eq!(entry.kernel.outputs, ["return value"]);
+    assert_eq!(call(entry, &[3]).1.parts, [vec![3.0, 3.0]]);
+    assert_eq!(call(entry, &[5]).1.failure.as_deref(), Some("5 is too much"));
+}
+
+#[test]
+fn awkward_items_can_be_called() {
+    assert_eq!(call(entry("copy", "f32", "copy"), &[4]).0[0].len(), 4);
+    assert_eq!(call(entry("add", "f32", "add"), &[4]).1.parts, [vec![5.0]]);
+    let patterns = entry("patterns", "f32", "patterns");
+    assert_eq!(patterns.kernel.outputs, ["argument 3", "return value"]);
+    assert_eq!(call(patterns, &[4]).1.parts, [vec![7.0]]);
+    let (_, returned, reference) = call(entry("trace", "f32", "trace"), &[2]);
+    assert_eq!(returned.parts, reference.expect("a reference").parts);
+    let nothing = entry("nothing", "-", "nothing");
+    assert!(nothing.kernel.outputs.is_empty());
+    assert!(call(nothing, &[1]).0.is_empty());
+    let distant = entry("distant", "f32", "distant");
+    assert_eq!(distant.module, "attribute::somewhere");
+}
+
+#[test]
+fn macros_may_write_attributes() {
+    let variant = entry("head", "f64", "head_variant");
+    assert_eq!(variant.kernel.axes, ["rows", "depth"]);
+    assert!(matches!(
+        variant.kernel.sizes,
+        Sizes::Grid([Values::List([8, 64]), Values::List([2])])
+    ));
+    let Some(Threshold::When(condition)) = variant.threshold else { panic!("a condition") };
+    assert_eq!(condition.text, "rows >= 4 && depth > 1");
+    assert!((condition.holds)(&[4, 2]) && !(condition.holds)(&[4, 1]));
+    assert_eq!(variant.flops.map(|flops| flops(&[4, 2])), Some(4.0));
+    assert_eq!(call(variant, &[3, 2]).0[0].len(), 3);
+}

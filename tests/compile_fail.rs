@@ -1,0 +1,13 @@
+//! What the attribute accepts, and its messages for what it does not.
+//!
+//! The messages are kept beside the cases. After a change that is meant, `TRYBUILD=overwrite` writes them anew; read them
+//! before they are kept.
+
+#[test]
+fn every_mistake_has_its_message() {
+    let cases = trybuild::TestCases::new();
+    cases.pass("tests/ui/pass/*.rs");
+    for theme in ["options", "sizes", "inputs", "function", "variant"] {
+        cases.compile_fail(format!("tests/ui/{theme}/*.rs"));
+    }
+}
