@@ -8,7 +8,10 @@ fn main() {
     let variable = |name: &str| env::var(name).unwrap_or_default();
     println!("cargo::rustc-env=KBENCH_OPT_LEVEL={}", variable("OPT_LEVEL"));
     println!("cargo::rustc-env=KBENCH_TARGET={}", variable("TARGET"));
-    println!("cargo::rustc-env=KBENCH_RUSTC={}", rustc_version().unwrap_or_else(|| "unknown".into()));
+    println!(
+        "cargo::rustc-env=KBENCH_RUSTC={}",
+        rustc_version().unwrap_or_else(|| "unknown".into())
+    );
 }
 
 fn rustc_version() -> Option<String> {

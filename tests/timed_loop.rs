@@ -25,7 +25,6 @@ fn chain(x: u64) -> u64 {
     (0..48).fold(x, |x, _| x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17))
 }
 
-
 #[kernel_bench(sizes = [1], inputs = |n| n as u64 + 41)]
 fn tiny(x: u64) -> u64 {
     step(x)
@@ -91,7 +90,9 @@ fn the_machine_code_of_a_timed_loop_calls_nothing_but_the_kernel() {
         return;
     };
     let listing = String::from_utf8_lossy(&listing.stdout);
-    let is_loop = |function: &&str| function.lines().next().is_some_and(|name| name.contains("kbench_repeat"));
+    let is_loop = |function: &&str| {
+        function.lines().next().is_some_and(|name| name.contains("kbench_repeat"))
+    };
     let loops: Vec<&str> = listing.split("\n\n").filter(is_loop).collect();
     let called: BTreeSet<&str> = loops
         .iter()
@@ -103,7 +104,9 @@ fn the_machine_code_of_a_timed_loop_calls_nothing_but_the_kernel() {
     assert!(loops.len() >= 2, "the loops are functions of their own");
     assert!(!called.is_empty(), "the kernels of this file are not inlined");
     for name in called {
-        let is_kernel = ["step", "chain", "tiny_plain", "short_plain"].iter().any(|kernel| name.contains(kernel));
+        let is_kernel = ["step", "chain", "tiny_plain", "short_plain"]
+            .iter()
+            .any(|kernel| name.contains(kernel));
         assert!(is_kernel, "a timed loop calls `{name}`");
     }
 }

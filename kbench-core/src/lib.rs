@@ -31,7 +31,7 @@ pub mod __private {
     pub use crate::kernel::*;
     pub use crate::value::*;
     pub use inventory;
-    pub use std::{boxed::Box, option::Option, vec::Vec, string::String};
+    pub use std::{boxed::Box, option::Option, string::String, vec::Vec};
 }
 
 /// The `main` of a benchmark target.

@@ -51,7 +51,9 @@ pub enum SuiteError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// Nothing is selected.
-    #[error("nothing is selected: no variant at any size meets all conditions; `--list` shows what there is")]
+    #[error(
+        "nothing is selected: no variant at any size meets all conditions; `--list` shows what there is"
+    )]
     NothingSelected,
 }
 

@@ -19,7 +19,7 @@ use rayon::prelude::*;
         head_dim,
     ),
     in_place = reuse, // a rotation keeps the length: the result is as good an input as any
-    valid = head_dim % 2 == 0,
+    valid = head_dim.is_multiple_of(2),
     work = |seq, heads| seq * heads,
     flops = |seq, heads, head_dim| 3 * seq * heads * head_dim,
     bytes = |seq, heads, head_dim| 8 * seq * heads * head_dim + 4 * seq * head_dim,
@@ -28,7 +28,8 @@ use rayon::prelude::*;
 pub fn rope(x: &mut [f32], cos: &[f32], sin: &[f32], head_dim: usize) {
     let (half, heads) = (head_dim / 2, heads(x, cos));
     let positions = x.chunks_exact_mut(2 * half * heads);
-    for ((position, cos), sin) in positions.zip(cos.chunks_exact(half)).zip(sin.chunks_exact(half)) {
+    for ((position, cos), sin) in positions.zip(cos.chunks_exact(half)).zip(sin.chunks_exact(half))
+    {
         rotate(position, cos, sin);
     }
 }

@@ -73,16 +73,25 @@ pub(super) fn compare(
     expected: &[Vec<f64>],
     tolerance: f64,
 ) -> Result<ErrorFigures, Reason> {
-    let name = |part: usize| names.get(part).map_or_else(|| format!("output {part}"), ToString::to_string);
+    let name =
+        |part: usize| names.get(part).map_or_else(|| format!("output {part}"), ToString::to_string);
     if got.len() != expected.len() {
-        return Err(Reason::Length { output: "outputs".into(), got: got.len(), expected: expected.len() });
+        return Err(Reason::Length {
+            output: "outputs".into(),
+            got: got.len(),
+            expected: expected.len(),
+        });
     }
     let (mut squares, mut distance) = (0.0, 0.0);
     let mut maximum = 0.0;
     let mut worst = None;
     for (part, (got, expected)) in got.iter().zip(expected).enumerate() {
         if got.len() != expected.len() {
-            return Err(Reason::Length { output: name(part), got: got.len(), expected: expected.len() });
+            return Err(Reason::Length {
+                output: name(part),
+                got: got.len(),
+                expected: expected.len(),
+            });
         }
         let finite = || expected.iter().filter(|e| e.is_finite());
         let square: f64 = finite().map(|e| e * e).sum();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::compare::{compare, default_tolerance};
 use super::{Check, ErrorFigures, Reason, Remark, Wrong, awkward_sizes};
 use crate::kernel::{
-    Calls, Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Outputs, Returned,
+    Caller, Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Outputs, Returned,
     Routine, VariantEntry, guard,
 };
 use crate::plan::Size;
@@ -36,7 +36,11 @@ struct Finding {
 
 impl Gate {
     /// A gate for a kernel; `base` is its own function, which serves as reference when there is none.
-    pub fn new(kernel: &'static KernelEntry, base: Option<&'static VariantEntry>, seed: u64) -> Self {
+    pub fn new(
+        kernel: &'static KernelEntry,
+        base: Option<&'static VariantEntry>,
+        seed: u64,
+    ) -> Self {
         Gate { kernel, base, seed, exercises: HashMap::new() }
     }
 
@@ -200,8 +204,7 @@ impl Gate {
             let deterministic = first.fingerprint == second.fingerprint;
             return Ok(Finding { errors: None, deterministic, zeros_pass: true });
         }
-        let tolerance =
-            self.tolerance(variant, first.roundoff, exercise.work, &exercise.expected);
+        let tolerance = self.tolerance(variant, first.roundoff, exercise.work, &exercise.expected);
         let names = self.kernel.outputs;
         let errors = compare(names, &first.outputs.parts, expected, tolerance)?;
         if !errors.pass() {
@@ -358,7 +361,10 @@ mod tests {
     #[test]
     fn an_unwritten_element_is_named() {
         let text = check(unwritten).outcome.expect_err("wrong").to_string();
-        assert!(text.contains("1 element(s) of `y` are never written, the first at index 2"), "{text}");
+        assert!(
+            text.contains("1 element(s) of `y` are never written, the first at index 2"),
+            "{text}"
+        );
         assert!(text.contains("n=3"), "{text}");
     }
 }

@@ -110,14 +110,17 @@ impl Arguments {
         let mut letters = word.chars().skip(1);
         while let Some(letter) = letters.next() {
             let flag = short(letter).ok_or_else(|| {
-                format!("there is no flag `-{letter}`; a filter that begins with a dash goes after `--`")
+                format!(
+                    "there is no flag `-{letter}`; a filter that begins with a dash goes after `--`"
+                )
             })?;
             if flag.value.is_none() {
                 self.put(flag, String::new())?;
                 continue;
             }
             let attached: String = letters.by_ref().collect();
-            let value = if attached.is_empty() { words.next().transpose()? } else { Some(attached) };
+            let value =
+                if attached.is_empty() { words.next().transpose()? } else { Some(attached) };
             return match value {
                 Some(value) => self.put(flag, value),
                 None => Err(format!("-{letter} needs a value")),
@@ -150,7 +153,11 @@ impl Arguments {
                 None => match value.as_str() {
                     "1" | "true" | "yes" | "on" => self.put(flag, String::new())?,
                     "0" | "false" | "no" | "off" => {}
-                    _ => return Err(format!("{name} is a switch: set it to 1 or 0, not to `{value}`")),
+                    _ => {
+                        return Err(format!(
+                            "{name} is a switch: set it to 1 or 0, not to `{value}`"
+                        ));
+                    }
                 },
             }
         }
@@ -170,7 +177,9 @@ fn text(word: OsString) -> Result<String, String> {
 
 fn unknown_flag(name: &str) -> String {
     if RESERVED.contains(&name) {
-        return format!("--{name} is not available in this version of kbench; --help shows what is");
+        return format!(
+            "--{name} is not available in this version of kbench; --help shows what is"
+        );
     }
     match nearest(name, FLAGS.iter().map(|flag| flag.name)) {
         Some(near) => format!("there is no flag `--{name}`; did you mean `--{near}`?"),
@@ -191,7 +200,8 @@ mod tests {
 
     #[test]
     fn values_come_attached_or_as_the_next_word() {
-        let arguments = parse(&["a", "--seed=3", "--kernel", "x,y", "-qZunstable-options", "b"], &[]);
+        let arguments =
+            parse(&["a", "--seed=3", "--kernel", "x,y", "-qZunstable-options", "b"], &[]);
         let arguments = arguments.expect("valid");
         assert_eq!(arguments.filters, ["a", "b"]);
         assert_eq!(arguments.all("seed"), ["3"]);

@@ -2,7 +2,11 @@ use std::time::Duration;
 
 /// A duration: `60s`, `500ms`, `1.5m`, `2h`, or a plain number of seconds.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration; write for example 60s, 500ms, 2m or a number of seconds");
+    let wrong = || {
+        format!(
+            "`{text}` is not a duration; write for example 60s, 500ms, 2m or a number of seconds"
+        )
+    };
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = (text[..split].trim(), text[split..].trim());
     let scale = match unit {

@@ -48,7 +48,9 @@ fn run(options: Options) -> Exit {
     }
     options.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     let suite = match Suite::discover() {
-        Ok(suite) => suite.configure(|configuration| *configuration = options.configuration.clone()),
+        Ok(suite) => {
+            suite.configure(|configuration| *configuration = options.configuration.clone())
+        }
         Err(error) => return complain(&error, Exit::Usage),
     };
     let result = match options.mode {
@@ -105,7 +107,12 @@ fn outcome(report: &Report) -> Exit {
     if names.is_empty() {
         return Exit::Fine;
     }
-    eprintln!("error: {} of {} rows failed\n{}", report.failed().count(), report.rows.len(), names.join("\n"));
+    eprintln!(
+        "error: {} of {} rows failed\n{}",
+        report.failed().count(),
+        report.rows.len(),
+        names.join("\n")
+    );
     Exit::CheckFailed
 }
 
@@ -113,7 +120,9 @@ fn failure(suite: &Suite, error: &SuiteError, options: &Options) -> Exit {
     match error {
         // Cargo hands one filter to every test and bench target; libtest passes where it matches nothing, and so do we.
         SuiteError::NothingSelected if options.mode == Mode::Test && options.has_filters() => {
-            print("\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\n")
+            print(
+                "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\n",
+            )
         }
         SuiteError::NothingSelected => {
             let hint = options.first_filter().and_then(|filter| nearest_part(suite, filter));

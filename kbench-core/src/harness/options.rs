@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::str::FromStr;
 
 use super::arguments::Arguments;
-use super::flags::FLAGS;
 use super::duration;
+use super::flags::FLAGS;
 use super::output::Export;
 use crate::Configuration;
 use crate::DEFAULT_SEED;
@@ -70,7 +70,11 @@ impl Options {
             style: style(&arguments)?,
             quiet,
             exports: arguments.each("export", Export::parse)?,
-            warnings: arguments.unknown_variables.iter().map(|name| unknown_variable(name)).collect(),
+            warnings: arguments
+                .unknown_variables
+                .iter()
+                .map(|name| unknown_variable(name))
+                .collect(),
         })
     }
 
@@ -114,7 +118,8 @@ fn selection(arguments: &Arguments) -> Result<Selection, String> {
         (true, false) => Ignored::Only,
         (false, false) => Ignored::Exclude,
     };
-    let backends = arguments.list("backend").iter().map(|name| backend(name)).collect::<Result<_, _>>()?;
+    let backends =
+        arguments.list("backend").iter().map(|name| backend(name)).collect::<Result<_, _>>()?;
     Ok(Selection {
         filters: arguments.filters.clone(),
         skip: arguments.all("skip").to_vec(),
@@ -201,9 +206,16 @@ fn whole<T: FromStr>(text: &str) -> Result<T, String> {
     text.replace('_', "").parse().map_err(|_| format!("`{text}` is not a whole number that fits"))
 }
 
-fn at_least<T: FromStr + PartialOrd + std::fmt::Display>(text: &str, least: T) -> Result<T, String> {
+fn at_least<T: FromStr + PartialOrd + std::fmt::Display>(
+    text: &str,
+    least: T,
+) -> Result<T, String> {
     let number: T = whole(text)?;
-    if number < least { Err(format!("{number} is too few; the least is {least}")) } else { Ok(number) }
+    if number < least {
+        Err(format!("{number} is too few; the least is {least}"))
+    } else {
+        Ok(number)
+    }
 }
 
 fn unknown_variable(name: &str) -> String {

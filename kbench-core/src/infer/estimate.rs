@@ -45,11 +45,9 @@ impl Observations {
         let samples = 2 * launches.iter().map(Vec::len).sum::<usize>();
         match launches.as_slice() {
             [] => None,
-            [blocks] => Some(Observations {
-                scope: Scope::Segments,
-                logarithms: segments(blocks),
-                samples,
-            }),
+            [blocks] => {
+                Some(Observations { scope: Scope::Segments, logarithms: segments(blocks), samples })
+            }
             several => Some(Observations {
                 scope: Scope::Launches,
                 logarithms: several.iter().map(|blocks| median(blocks)).collect(),
@@ -71,7 +69,8 @@ fn block_means(blocks: &[crate::measure::Block], row: usize) -> Vec<f64> {
                 // A call that was optimised away has no logarithm; the floor keeps it visible and it is flagged.
                 .map(|sample| sample.nanoseconds.max(1e-3).ln())
                 .collect();
-            (!logarithms.is_empty()).then(|| logarithms.iter().sum::<f64>() / logarithms.len() as f64)
+            (!logarithms.is_empty())
+                .then(|| logarithms.iter().sum::<f64>() / logarithms.len() as f64)
         })
         .collect()
 }

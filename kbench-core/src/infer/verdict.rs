@@ -126,7 +126,7 @@ mod tests {
 
     fn observations(center: f64, spread: f64) -> Observations {
         let steps = [-1.5, -0.5, 0.5, 1.5, -1.0, 1.0, 0.0, 0.2, -0.2, 0.0];
-        let logarithms = steps.iter().map(|s| (center as f64).ln() + s * spread).collect();
+        let logarithms = steps.iter().map(|s| center.ln() + s * spread).collect();
         Observations { scope: Scope::Segments, logarithms, samples: 20 }
     }
 
@@ -145,7 +145,8 @@ mod tests {
 
     #[test]
     fn a_speedup_is_base_over_row() {
-        let comparison = compare(&observations(100.0, 0.01), &observations(25.0, 0.01)).expect("enough");
+        let comparison =
+            compare(&observations(100.0, 0.01), &observations(25.0, 0.01)).expect("enough");
         assert!((comparison.speedup - 4.0).abs() < 1e-9);
         assert!(comparison.low < 4.0 && 4.0 < comparison.high);
         assert!(comparison.welch.t > 0.0);

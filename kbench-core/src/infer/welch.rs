@@ -40,9 +40,8 @@ impl Welch {
             a.n + b.n - 2.0
         };
         let t = if difference == 0.0 { 0.0 } else { difference / error };
-        let pooled = (((a.n - 1.0) * a.variance + (b.n - 1.0) * b.variance)
-            / (a.n + b.n - 2.0))
-            .sqrt();
+        let pooled =
+            (((a.n - 1.0) * a.variance + (b.n - 1.0) * b.variance) / (a.n + b.n - 2.0)).sqrt();
         let correction = 1.0 - 3.0 / (4.0 * (a.n + b.n - 2.0) - 1.0);
         let g = if difference == 0.0 { 0.0 } else { correction * difference / pooled };
         Some(Welch { difference, error, t, df, p: student_two_sided(t, df), g })
@@ -106,8 +105,14 @@ mod tests {
     /// Expected values by scipy 1.17: `ttest_ind(b, a, equal_var=False)`.
     #[test]
     fn agrees_with_scipy() {
-        let a = [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4];
-        let b = [27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5, 24.0];
+        let a = [
+            27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7,
+            21.4,
+        ];
+        let b = [
+            27.1, 22.0, 20.8, 23.4, 23.4, 23.5, 25.8, 22.0, 24.8, 20.2, 21.9, 22.1, 22.9, 30.5,
+            24.0,
+        ];
         let welch = Welch::test(&a, &b).expect("enough values");
         close(welch.t, 2.8291649048617393, 1e-10);
         close(welch.df, 27.879017486855457, 1e-10);

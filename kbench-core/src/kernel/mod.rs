@@ -50,10 +50,7 @@ pub trait Kernel: Sized + 'static {
     fn inputs(axes: &Self::Axes) -> (Self::Reads, Self::Writes);
 
     /// Lends the data in the order of the parameters.
-    fn arguments<'a>(
-        reads: &'a Self::Reads,
-        writes: &'a mut Self::Writes,
-    ) -> Self::Arguments<'a>;
+    fn arguments<'a>(reads: &'a Self::Reads, writes: &'a mut Self::Writes) -> Self::Arguments<'a>;
 
     /// What the independent reference makes of the data, if there is one.
     fn reference(reads: &Self::Reads, writes: &Self::Writes) -> Option<Outputs> {

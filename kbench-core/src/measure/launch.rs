@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::calibrate::nanoseconds;
 use super::{Block, Calibration, Order, RowCalibration, Sample};
-use crate::kernel::{Calls, Caller, CellData, Fault, InPlace, KernelEntry, Routine, guard};
+use crate::kernel::{Caller, Calls, CellData, Fault, InPlace, KernelEntry, Routine, guard};
 use crate::watch::{Stage, Watch};
 
 /// A cell that is ready to be measured.
@@ -75,7 +75,8 @@ pub fn run_launch(
                 break 'passes;
             }
             let name = subjects[subject].name.clone();
-            let (passed, total) = time_passed(f64::from(done) / f64::from(all), limits.deadline, start);
+            let (passed, total) =
+                time_passed(f64::from(done) / f64::from(all), limits.deadline, start);
             watch.step(Stage::Measuring, passed, total, &name);
             done += 1;
             let cell = subjects[subject].cell;

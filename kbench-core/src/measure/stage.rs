@@ -59,9 +59,8 @@ pub fn measure_plan(
         blocks: vec![Vec::new(); plan.cells.len()],
         rows: plan.cells.iter().map(|c| vec![RowMeasured::default(); c.rows.len()]).collect(),
     };
-    let admitted = |cell: &usize| {
-        checked[*cell].iter().any(|row| matches!(row.standing, Standing::Admitted))
-    };
+    let admitted =
+        |cell: &usize| checked[*cell].iter().any(|row| matches!(row.standing, Standing::Admitted));
     let mut waiting: Vec<usize> = (0..plan.cells.len()).filter(admitted).collect();
     while !waiting.is_empty() {
         let cells = waiting.len();

@@ -96,7 +96,8 @@ fn comparison(text: &str) -> Result<Comparison, String> {
 
 /// A whole number: `4096`, `4_096`, `1<<12` or `2^12`.
 pub(super) fn number(text: &str) -> Result<usize, String> {
-    let wrong = || format!("`{text}` is not a whole number; write for example 4096, 4_096, 1<<12 or 2^12");
+    let wrong =
+        || format!("`{text}` is not a whole number; write for example 4096, 4_096, 1<<12 or 2^12");
     let digits = |text: &str| text.trim().replace('_', "").parse::<usize>().map_err(|_| wrong());
     let parsed = if let Some((one, shift)) = text.split_once("<<") {
         u32::try_from(digits(shift)?).ok().and_then(|shift| {

@@ -82,7 +82,8 @@ impl Plan {
         let mut cells = Vec::new();
         let mut filtered_out = 0;
         for (index, kernel) in registry.kernels.iter().enumerate() {
-            let in_part = selection.partition.is_none_or(|p| p.contains(index, &kernel.entry.path()));
+            let in_part =
+                selection.partition.is_none_or(|p| p.contains(index, &kernel.entry.path()));
             let (sizes, left_out) = selection.sizes(kernel.entry)?;
             filtered_out += left_out * kernel.variants.len();
             for size in sizes {

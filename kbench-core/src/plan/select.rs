@@ -65,7 +65,9 @@ impl FromStr for AxisOverride {
         let (axis, values) = text
             .split_once('=')
             .filter(|(axis, values)| !axis.trim().is_empty() && !values.trim().is_empty())
-            .ok_or_else(|| format!("`{text}` gives no axis values; write for example dim=64,128"))?;
+            .ok_or_else(|| {
+                format!("`{text}` gives no axis values; write for example dim=64,128")
+            })?;
         let values =
             values.split(',').map(|value| number(value.trim())).collect::<Result<_, _>>()?;
         Ok(AxisOverride { axis: axis.trim().to_owned(), values })
@@ -126,7 +128,12 @@ impl Selection {
     }
 
     /// Whether a variant at a size is selected.
-    pub(super) fn selects(&self, kernel: &KernelEntry, variant: &VariantEntry, size: &Size) -> bool {
+    pub(super) fn selects(
+        &self,
+        kernel: &KernelEntry,
+        variant: &VariantEntry,
+        size: &Size,
+    ) -> bool {
         let among = |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
         (self.kernels.is_empty()
             || self.kernels.iter().any(|n| n == kernel.name || *n == kernel.path()))
@@ -157,7 +164,8 @@ impl Selection {
         let matches = |filter: &String| {
             if self.exact { name == *filter } else { name.contains(filter.as_str()) }
         };
-        !self.skip.iter().any(matches) && (self.filters.is_empty() || self.filters.iter().any(matches))
+        !self.skip.iter().any(matches)
+            && (self.filters.is_empty() || self.filters.iter().any(matches))
     }
 }
 

@@ -36,7 +36,8 @@ pub fn sizes_of(
     kernel: &KernelEntry,
     replacement: impl Fn(&str) -> Option<Vec<usize>>,
 ) -> Result<Vec<Size>, PlanError> {
-    let replaced: Vec<Option<Vec<usize>>> = kernel.axes.iter().map(|axis| replacement(axis)).collect();
+    let replaced: Vec<Option<Vec<usize>>> =
+        kernel.axes.iter().map(|axis| replacement(axis)).collect();
     match kernel.sizes {
         Sizes::Grid(axes) => {
             let mut lists = Vec::new();

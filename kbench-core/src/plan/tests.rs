@@ -15,7 +15,10 @@ fn names(selection: &Selection) -> Vec<String> {
 
 #[test]
 fn full_names_have_module_kernel_variant_type_and_size() {
-    assert_eq!(names(&Selection::default())[..2], ["demo::double/double/f32/n=16", "demo::double/fast/f32/n=16"]);
+    assert_eq!(
+        names(&Selection::default())[..2],
+        ["demo::double/double/f32/n=16", "demo::double/fast/f32/n=16"]
+    );
 }
 
 #[test]

@@ -35,10 +35,7 @@ impl Kernel for Double {
     fn inputs(n: &usize) -> (Self::Reads, Self::Writes) {
         ((uniform(*n),), (zeros(*n),))
     }
-    fn arguments<'a>(
-        reads: &'a Self::Reads,
-        writes: &'a mut Self::Writes,
-    ) -> Self::Arguments<'a> {
+    fn arguments<'a>(reads: &'a Self::Reads, writes: &'a mut Self::Writes) -> Self::Arguments<'a> {
         (&reads.0, &mut writes.0)
     }
     fn reference(reads: &Self::Reads, writes: &Self::Writes) -> Option<Outputs> {
@@ -114,8 +111,7 @@ fn names(registry: &Registry) -> Vec<&'static str> {
 
 #[test]
 fn order_is_that_of_the_source_whatever_the_linker_did() {
-    let entries =
-        [variant_of_double("c", 30, right), base(), variant_of_double("b", 20, right)];
+    let entries = [variant_of_double("c", 30, right), base(), variant_of_double("b", 20, right)];
     let forward = Registry::of(entries).expect("fine");
     let backward = Registry::of(entries.into_iter().rev()).expect("fine");
     assert_eq!(names(&forward), ["double", "b", "c"]);

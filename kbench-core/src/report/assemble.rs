@@ -45,7 +45,12 @@ pub fn assemble(
     rows
 }
 
-fn row_of(cell: &Cell, index: usize, checked: &CheckedRow, known: Option<&RowMeasured>) -> RowReport {
+fn row_of(
+    cell: &Cell,
+    index: usize,
+    checked: &CheckedRow,
+    known: Option<&RowMeasured>,
+) -> RowReport {
     let row = &cell.rows[index];
     let (kernel, variant) = (cell.kernel, row.variant);
     let threads = match variant.backend {
@@ -94,7 +99,8 @@ fn row_of(cell: &Cell, index: usize, checked: &CheckedRow, known: Option<&RowMea
         },
         threshold: variant.threshold.map(|threshold| threshold.to_string()),
         expectations: variant.expectations.iter().map(|expectation| expectation.text).collect(),
-        remarks: check.map_or_else(Vec::new, |c| c.remarks.iter().map(ToString::to_string).collect()),
+        remarks: check
+            .map_or_else(Vec::new, |c| c.remarks.iter().map(ToString::to_string).collect()),
         calls: known.and_then(|known| Some(known.calibration?.calls.total())),
         overhead_share: known.and_then(|known| Some(known.calibration?.overhead_share())),
         samples: Vec::new(),
@@ -123,9 +129,8 @@ fn add_times(
     }
     let (definition, size) = (cell.kernel.definition, &cell.size.values);
     let variant = cell.rows[row].variant;
-    let own = |figure: Option<fn(&[usize]) -> f64>| {
-        figure.and_then(|figure| guard(|| figure(size)).ok())
-    };
+    let own =
+        |figure: Option<fn(&[usize]) -> f64>| figure.and_then(|figure| guard(|| figure(size)).ok());
     let flops = own(variant.flops).or_else(|| guard(|| definition.flops(size)).ok().flatten());
     let bytes = own(variant.bytes)
         .or_else(|| guard(|| definition.bytes(size)).ok().flatten())
@@ -136,7 +141,11 @@ fn add_times(
     report.items_per_s = report.work.map(per_second);
 }
 
-fn comparison_report(comparison: &Comparison, p_adjusted: f64, verdict: Verdict) -> ComparisonReport {
+fn comparison_report(
+    comparison: &Comparison,
+    p_adjusted: f64,
+    verdict: Verdict,
+) -> ComparisonReport {
     let welch = &comparison.welch;
     ComparisonReport {
         speedup: Some(comparison.speedup),

@@ -3,6 +3,7 @@
 mod assemble;
 mod csv;
 mod json;
+mod kernel_table;
 mod libtest;
 mod listing;
 mod progress;

@@ -72,7 +72,10 @@ mod tests {
 
     #[test]
     fn the_line_tells_stage_share_and_time_left() {
-        assert_eq!(line(Stage::Measuring, 30.0, 120.0, 30.0, "saxpy"), "  measuring  25 %  1 min 30 s left  saxpy");
+        assert_eq!(
+            line(Stage::Measuring, 30.0, 120.0, 30.0, "saxpy"),
+            "  measuring  25 %  1 min 30 s left  saxpy"
+        );
         assert!(line(Stage::Checking, 0.0, 1.0, 0.0, &"x".repeat(500)).chars().count() <= 100);
     }
 }

@@ -3,6 +3,15 @@
 use std::env;
 use std::io::IsTerminal;
 
+/// What a piece of text means, as far as colour can say it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Tone {
+    #[default]
+    Plain,
+    Good,
+    Bad,
+}
+
 /// Whether and how text is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
@@ -28,6 +37,14 @@ impl Style {
             std::io::stdout().is_terminal() && !is("CLICOLOR", "0") && !is("TERM", "dumb")
         };
         Style { colour }
+    }
+
+    pub(super) fn toned(self, tone: Tone, text: &str) -> String {
+        match tone {
+            Tone::Plain => text.to_owned(),
+            Tone::Good => self.good(text),
+            Tone::Bad => self.bad(text),
+        }
     }
 
     pub(super) fn good(self, text: &str) -> String {

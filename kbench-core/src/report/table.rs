@@ -1,5 +1,8 @@
 //! Aligned columns.
 
+use super::Style;
+use super::style::Tone;
+
 /// How a column is aligned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Align {
@@ -9,22 +12,19 @@ pub(super) enum Align {
     Right,
 }
 
-/// A cell: what is printed, and how to paint it once its width is known.
+/// A cell: what is printed, and what it means.
 pub(super) struct Cell {
     text: String,
-    paint: Option<Box<dyn Fn(&str) -> String>>,
+    tone: Tone,
 }
 
 impl Cell {
     pub(super) fn new(text: impl Into<String>) -> Self {
-        Cell { text: text.into(), paint: None }
+        Cell::toned(text, Tone::Plain)
     }
 
-    pub(super) fn painted(
-        text: impl Into<String>,
-        paint: impl Fn(&str) -> String + 'static,
-    ) -> Self {
-        Cell { text: text.into(), paint: Some(Box::new(paint)) }
+    pub(super) fn toned(text: impl Into<String>, tone: Tone) -> Self {
+        Cell { text: text.into(), tone }
     }
 }
 
@@ -44,8 +44,13 @@ impl Table {
         self.rows.push(row);
     }
 
+    /// Columns of the widest line.
+    pub(super) fn width(&self) -> usize {
+        self.render(Style::PLAIN).lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
     /// The lines, each indented by two blanks, without blanks at the end.
-    pub(super) fn render(&self) -> String {
+    pub(super) fn render(&self, style: Style) -> String {
         let columns: Vec<usize> = (0..self.header.len())
             .filter(|&column| self.rows.iter().any(|row| !row[column].text.is_empty()))
             .collect();
@@ -61,8 +66,8 @@ impl Table {
         for row in &self.rows {
             let mut line = String::new();
             for &column in &columns {
-                let Cell { text, paint } = &row[column];
-                let painted = paint.as_ref().map_or_else(|| text.clone(), |paint| paint(text));
+                let Cell { text, tone } = &row[column];
+                let painted = style.toned(*tone, text);
                 line += &pad(text, &painted, width(column), self.header[column].1);
             }
             lines.push(line);
@@ -89,11 +94,10 @@ mod tests {
         let mut table =
             Table::new(vec![("name", Align::Left), ("none", Align::Left), ("µs", Align::Right)]);
         table.push(vec![Cell::new("a"), Cell::new(""), Cell::new("1.5")]);
-        table.push(vec![
-            Cell::painted("longer", |t| format!("\x1b[31m{t}\x1b[0m")),
-            Cell::new(""),
-            Cell::new("12.25"),
-        ]);
-        assert_eq!(table.render(), "  name       µs\n  a         1.5\n  \x1b[31mlonger\x1b[0m  12.25\n");
+        table.push(vec![Cell::toned("longer", Tone::Bad), Cell::new(""), Cell::new("12.25")]);
+        assert_eq!(
+            table.render(Style::COLOURED),
+            "  name       µs\n  a         1.5\n  \x1b[31mlonger\x1b[0m  12.25\n"
+        );
     }
 }

@@ -54,7 +54,11 @@ pub(super) fn probability(p: f64) -> String {
 /// A number of seconds for progress: `42 s`, `1 min 20 s`.
 pub(super) fn seconds(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
-    if whole < 60 { format!("{whole} s") } else { format!("{} min {:02} s", whole / 60, whole % 60) }
+    if whole < 60 {
+        format!("{whole} s")
+    } else {
+        format!("{} min {:02} s", whole / 60, whole % 60)
+    }
 }
 
 #[cfg(test)]
@@ -63,10 +67,22 @@ mod tests {
 
     #[test]
     fn units_follow_the_value() {
-        assert_eq!([time(0.512), time(61.24), time(999.6), time(3.14e6)], ["0.512 ns", "61.2 ns", "1.00 µs", "3.14 ms"]);
-        assert_eq!([digits(0.0213), digits(1.5), digits(23.45), digits(2345.0)], ["0.021", "1.50", "23.4", "2345"]);
-        assert_eq!([probability(0.5), probability(1e-5), probability(0.0)], ["0.500", "1e-5", "<1e-12"]);
-        assert_eq!([half_width(100.0, 99.0, 101.0), half_width(1.0, 0.0, f64::INFINITY)], ["±1.0 %", "±?"]);
+        assert_eq!(
+            [time(0.512), time(61.24), time(999.6), time(3.14e6)],
+            ["0.512 ns", "61.2 ns", "1.00 µs", "3.14 ms"]
+        );
+        assert_eq!(
+            [digits(0.0213), digits(1.5), digits(23.45), digits(2345.0)],
+            ["0.021", "1.50", "23.4", "2345"]
+        );
+        assert_eq!(
+            [probability(0.5), probability(1e-5), probability(0.0)],
+            ["0.500", "1e-5", "<1e-12"]
+        );
+        assert_eq!(
+            [half_width(100.0, 99.0, 101.0), half_width(1.0, 0.0, f64::INFINITY)],
+            ["±1.0 %", "±?"]
+        );
         assert_eq!([seconds(0.4), seconds(80.0)], ["0 s", "1 min 20 s"]);
     }
 }

@@ -120,7 +120,12 @@ mod tests {
     use super::*;
 
     fn poison_is_distinct<T: Element>() {
-        assert_ne!(T::poison(Poison::First).bits(), T::poison(Poison::Second).bits(), "{}", T::NAME);
+        assert_ne!(
+            T::poison(Poison::First).bits(),
+            T::poison(Poison::Second).bits(),
+            "{}",
+            T::NAME
+        );
     }
 
     #[test]

@@ -40,7 +40,8 @@ impl Generator {
     fn next_stream() -> Self {
         let stream = STREAM.get();
         STREAM.set(Stream { next: stream.next + 1, ..stream });
-        let mut generator = Generator(stream.seed ^ stream.next.wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let mut generator =
+            Generator(stream.seed ^ stream.next.wrapping_mul(0xd1b5_4a32_d192_ed03));
         generator.0 = generator.bits();
         generator
     }

@@ -32,12 +32,22 @@ impl Finished {
 
     #[track_caller]
     pub(crate) fn assert_stdout(&self, part: &str) {
-        assert!(self.stdout.contains(part), "no `{part}` on stdout:\n{}\n{}", self.stdout, self.stderr);
+        assert!(
+            self.stdout.contains(part),
+            "no `{part}` on stdout:\n{}\n{}",
+            self.stdout,
+            self.stderr
+        );
     }
 
     #[track_caller]
     pub(crate) fn assert_stderr(&self, part: &str) {
-        assert!(self.stderr.contains(part), "no `{part}` on stderr:\n{}\n{}", self.stdout, self.stderr);
+        assert!(
+            self.stderr.contains(part),
+            "no `{part}` on stderr:\n{}\n{}",
+            self.stdout,
+            self.stderr
+        );
     }
 }
 
@@ -56,7 +66,8 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO"));
     command.args(arguments).current_dir(root().join("tests/downstream"));
     for (name, _) in std::env::vars() {
-        let inherited = ["CARGO_HOME", "CARGO_TERM_COLOR", "CARGO_NET_OFFLINE"].contains(&name.as_str());
+        let inherited =
+            ["CARGO_HOME", "CARGO_TERM_COLOR", "CARGO_NET_OFFLINE"].contains(&name.as_str());
         let ours = ["CARGO_", "RUSTC", "RUSTDOC", "KBENCH_", "NEXTEST", "LD_LIBRARY_PATH"];
         if !inherited && ours.iter().any(|prefix| name.starts_with(prefix)) {
             command.env_remove(name);

@@ -1,0 +1,158 @@
+//! The table of one kernel: sizes down, figures across.
+
+use super::style::Tone;
+use super::table::{Align, Cell, Table};
+use super::{RowReport, Status, Style, units};
+
+/// Tables stay within this many columns; only names of variants are shortened for it.
+const COLUMNS: usize = 100;
+/// A variant's name is not shortened below this.
+const SHORTEST_NAME: usize = 12;
+
+/// Rows of one kernel and element type, with what they have in common.
+pub(super) struct KernelTable<'a> {
+    rows: &'a [RowReport],
+    /// Every verdict is provisional, so the title says it once.
+    all_provisional: bool,
+    /// Some variant has several thread counts, so there is a column for them.
+    several_threads: bool,
+    throughput: Throughput,
+}
+
+/// The rate that the author asked for first: arithmetic, else memory, else work.
+#[derive(Clone, Copy)]
+enum Throughput {
+    Flops,
+    Bytes,
+    Items,
+}
+
+impl Throughput {
+    fn of(rows: &[RowReport]) -> Self {
+        if rows.iter().any(|row| row.flops_per_s.is_some()) {
+            Throughput::Flops
+        } else if rows.iter().any(|row| row.bytes_per_s.is_some()) {
+            Throughput::Bytes
+        } else {
+            Throughput::Items
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Throughput::Flops => "GFLOP/s",
+            Throughput::Bytes => "GB/s",
+            Throughput::Items => "G/s",
+        }
+    }
+
+    fn rate(self, row: &RowReport) -> Option<f64> {
+        match self {
+            Throughput::Flops => row.flops_per_s,
+            Throughput::Bytes => row.bytes_per_s,
+            Throughput::Items => row.items_per_s,
+        }
+    }
+}
+
+impl<'a> KernelTable<'a> {
+    pub(super) fn new(rows: &'a [RowReport]) -> Self {
+        let mut verdicts = rows.iter().filter_map(|row| row.comparison.verdict.as_deref());
+        KernelTable {
+            rows,
+            all_provisional: verdicts.all(|verdict| verdict.starts_with("provisional ")),
+            several_threads: rows.iter().any(|row| {
+                rows.iter().any(|r| r.variant == row.variant && r.threads != row.threads)
+            }),
+            throughput: Throughput::of(rows),
+        }
+    }
+
+    /// The lines; when they are too wide, names of variants are cut.
+    pub(super) fn render(&self, style: Style) -> String {
+        let widest = self.table(usize::MAX).width();
+        let longest = self.rows.iter().map(|row| row.variant.chars().count()).max().unwrap_or(0);
+        let limit = longest.saturating_sub(widest.saturating_sub(COLUMNS)).max(SHORTEST_NAME);
+        self.table(limit).render(style)
+    }
+
+    fn table(&self, name_limit: usize) -> Table {
+        let mut axes = self.rows[0].axes.keys();
+        let size = axes.next().copied().filter(|_| axes.next().is_none()).unwrap_or("size");
+        let mut table = Table::new(vec![
+            (size, Align::Right),
+            ("variant", Align::Left),
+            ("threads", Align::Right),
+            ("time", Align::Right),
+            ("±95 %", Align::Right),
+            ("speed-up", Align::Right),
+            ("95 % interval", Align::Left),
+            ("adj. p", Align::Right),
+            (self.throughput.title(), Align::Right),
+            (if self.all_provisional { "provisional" } else { "verdict" }, Align::Left),
+        ]);
+        let mut last_size = "";
+        for row in self.rows {
+            let size = if row.size == last_size { String::new() } else { short_size(row) };
+            last_size = &row.size;
+            table.push(self.line(row, size, name_limit));
+        }
+        table
+    }
+
+    fn line(&self, row: &RowReport, size: String, name_limit: usize) -> Vec<Cell> {
+        let comparison = &row.comparison;
+        let ends = row.time_low_ns.zip(row.time_high_ns);
+        let half =
+            row.time_ns.zip(ends).map(|(time, (low, high))| units::half_width(time, low, high));
+        let interval = comparison
+            .speedup_low
+            .zip(comparison.speedup_high)
+            .map(|(low, high)| format!("[{}, {}]", units::digits(low), units::digits(high)));
+        let threads = self.several_threads && row.backend == "parallel";
+        let text = |value: Option<String>| Cell::new(value.unwrap_or_default());
+        vec![
+            Cell::new(size),
+            Cell::new(shorten(row.variant, name_limit)),
+            text(threads.then(|| row.threads.to_string())),
+            text(row.time_ns.map(units::time)),
+            text(half),
+            text(comparison.speedup.map(|s| format!("{}×", units::digits(s)))),
+            text(interval),
+            text(comparison.p_adjusted.map(units::probability)),
+            text(self.throughput.rate(row).map(|rate| units::digits(rate / 1e9))),
+            self.verdict(row),
+        ]
+    }
+
+    fn verdict(&self, row: &RowReport) -> Cell {
+        match (&row.status, &row.comparison.verdict) {
+            (Status::Failed(_), _) => Cell::toned("FAILED", Tone::Bad),
+            (Status::Skipped(_), _) => Cell::new("skipped"),
+            (Status::Ok, None) => Cell::new(if row.is_base { "base" } else { "" }),
+            (Status::Ok, Some(words)) => {
+                let bare = words.strip_prefix("provisional ").filter(|_| self.all_provisional);
+                let words = bare.unwrap_or(words);
+                let tone = match words {
+                    words if words.ends_with("faster") => Tone::Good,
+                    words if words.ends_with("slower") => Tone::Bad,
+                    _ => Tone::Plain,
+                };
+                Cell::toned(words, tone)
+            }
+        }
+    }
+}
+
+/// `64×1024`.
+pub(super) fn short_size(row: &RowReport) -> String {
+    let value = |pair: &'_ str| pair.split_once('=').map_or(pair, |(_, value)| value).to_owned();
+    row.size.split(',').map(value).collect::<Vec<_>>().join("×")
+}
+
+fn shorten(name: &str, limit: usize) -> String {
+    if name.chars().count() <= limit {
+        return name.to_owned();
+    }
+    name.chars().take(limit.saturating_sub(1)).chain(['…']).collect()
+}

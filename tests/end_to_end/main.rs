@@ -1,0 +1,5 @@
+//! The crate under `tests/downstream`, which is nobody's member, driven as its author would.
+
+mod cargo;
+mod production;
+mod support;

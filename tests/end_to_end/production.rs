@@ -1,0 +1,43 @@
+//! An annotated library costs nothing in production.
+
+use super::support::{Finished, cargo, downstream};
+
+#[test]
+fn without_the_runtime_kbench_is_its_macro_and_nothing_else() {
+    let tree =
+        downstream(&["tree", "--edges", "normal,build", "--prefix", "none", "--format", "{p}"]);
+    tree.assert_code(0);
+    let of_kbench: Vec<&str> = tree
+        .stdout
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .filter(|name| !["downstream", "rayon", "rayon-core", "either"].contains(name))
+        .filter(|name| !name.starts_with("crossbeam"))
+        .collect();
+    assert_eq!(of_kbench, ["kbench", "kbench-macros"], "\n{}", tree.stdout);
+}
+
+/// The library after macro expansion, with or without the runtime.
+fn expanded(features: &[&str]) -> String {
+    let arguments =
+        [&["rustc", "--quiet", "--lib"], features, &["--", "-Zunpretty=expanded"]].concat();
+    // The compiler prints expanded code only when it takes itself for a nightly one.
+    let run = Finished::of(cargo(&arguments).env("RUSTC_BOOTSTRAP", "1"));
+    run.assert_code(0);
+    run.stdout
+}
+
+#[test]
+fn without_the_runtime_the_attribute_leaves_the_function_alone() {
+    let production = expanded(&[]);
+    assert!(production.contains("pub fn scale(x: &[f32], s: f32, y: &mut [f32])"), "{production}");
+    for trace in ["__private", "inventory", "struct scale", "kernel_bench", "const _"] {
+        assert!(!production.contains(trace), "`{trace}` is left:\n{production}");
+    }
+    let measured = expanded(&["--features", "kbench/run"]);
+    assert!(measured.contains("pub fn scale(x: &[f32], s: f32, y: &mut [f32])"), "{measured}");
+    assert!(
+        measured.contains("__private") && measured.contains("struct scale"),
+        "the test can tell the two apart"
+    );
+}

@@ -1,0 +1,71 @@
+//! What the manifests say is true.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+fn metadata() -> Value {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--locked"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
+}
+
+fn version(text: &str) -> (u32, u32) {
+    let mut parts = text.split('.').map(|part| part.parse().expect("a number"));
+    (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
+}
+
+/// Packages that reach users: those of the workspace, and what the runtime depends on.
+#[test]
+fn no_dependency_needs_a_newer_compiler_than_we_say() {
+    let metadata = metadata();
+    let ours = version(env!("CARGO_PKG_RUST_VERSION"));
+    let tree = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "--package",
+            "kbench",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let tree = String::from_utf8_lossy(&tree.stdout).into_owned();
+    let shipped = |package: &Value| {
+        let name = format!("{} v{}", text(package, "name"), text(package, "version"));
+        tree.lines().any(|line| line.starts_with(&name))
+    };
+    let packages = metadata["packages"].as_array().expect("packages");
+    assert!(packages.iter().filter(|package| shipped(package)).count() > 20, "\n{tree}");
+    for package in packages.iter().filter(|package| shipped(package)) {
+        if let Some(needs) = package["rust_version"].as_str() {
+            assert!(version(needs) <= ours, "{} needs Rust {needs}", text(package, "name"));
+        }
+    }
+}
+
+fn text<'a>(package: &'a Value, field: &str) -> &'a str {
+    package[field].as_str().expect("a string")
+}
+
+#[test]
+fn licences_are_where_the_manifests_say() {
+    for file in ["LICENSE-MIT", "LICENSE-APACHE"] {
+        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(file).is_file(), "{file}");
+    }
+    let metadata = metadata();
+    let packages = metadata["packages"].as_array().expect("packages");
+    for name in ["kbench", "kbench-core", "kbench-macros"] {
+        let package = packages.iter().find(|p| p["name"] == name).expect(name);
+        assert_eq!(package["license"], "MIT OR Apache-2.0");
+    }
+}

@@ -1,0 +1,46 @@
+//! What the README shows is what the repository has.
+
+use kbench::harness::Exit;
+
+const README: &str = include_str!("../README.md");
+
+#[test]
+fn its_example_is_the_quickstart() {
+    let example = include_str!("../examples/quickstart.rs").trim_end();
+    assert!(README.contains(&format!("```rust,no_run\n{example}\n```")));
+}
+
+#[test]
+fn its_exit_codes_are_those_of_the_harness() {
+    let exits = [Exit::Fine, Exit::Internal, Exit::Usage, Exit::NothingSelected, Exit::CheckFailed];
+    for exit in exits {
+        assert!(README.contains(&format!("\n| {} | ", exit.code())), "{exit:?}");
+    }
+    let rows = README.lines().filter(|line| {
+        line.strip_prefix("| ")
+            .and_then(|rest| rest.split(' ').next())
+            .is_some_and(|c| c.parse::<u8>().is_ok())
+    });
+    assert_eq!(rows.count(), exits.len() + 1, "and 101, which is Rust's own");
+}
+
+#[test]
+fn its_commands_use_flags_that_exist() {
+    let help = std::process::Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--example", "quickstart", "--", "--help"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    let help = String::from_utf8_lossy(&help.stdout).into_owned();
+    let flags = README
+        .lines()
+        .filter(|line| line.contains("cargo bench -- "))
+        .flat_map(|line| line.split([' ', '`']))
+        .filter(|word| word.starts_with("--") && word.len() > 2);
+    let mut count = 0;
+    for flag in flags {
+        assert!(help.contains(flag), "{flag} is not in --help:\n{help}");
+        count += 1;
+    }
+    assert!(count >= 6, "the README shows some flags");
+}
