@@ -5,7 +5,16 @@
 //! | module | what it gives to the next |
 //! |---|---|
 //! | [`value`] | elements, operands, data from a seed |
-//! | [`kernel`] | what the attribute says about a function, as types |
+//! | [`kernel`] | what the attribute says about a function, as types; calling and timing it |
+//! | [`registry`] | all kernels of the linked crates, in a fixed order |
+//! | [`plan`] | cells and rows that are selected |
+//! | [`check`] | which rows are right, and by how much |
+//! | [`measure`] | samples of the rows that are |
+//! | [`infer`] | estimates, comparisons and verdicts |
+//! | [`report`] | one document, and the forms in which it is shown |
+//!
+//! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
+//! is, [`environment`] where it is made, and [`cuda`] holds the types that a CUDA variant names.
 
 pub mod check;
 pub mod cuda;

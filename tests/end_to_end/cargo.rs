@@ -78,7 +78,7 @@ fn cargo_test_runs_the_checks_and_no_timing() {
     let run = run_test("kernels", &[]);
     run.assert_code(0);
     run.assert_stdout("test downstream::scale/scale_rayon/f32/n=256 ... ok");
-    run.assert_stdout("test downstream::dot/slow/f32/n=1000 ... ignored, ignored: takes its time");
+    run.assert_stdout("test downstream::dot/slow/f32/n=1000 ... ignored, takes its time");
     run.assert_stdout(
         "test result: ok. 19 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out",
     );

@@ -54,6 +54,8 @@ pub trait CellData {
     fn written_bytes(&self) -> usize;
     /// Relative rounding error of the outputs' element type.
     fn roundoff(&self) -> f64;
+    /// Where the outputs are.
+    fn output_addresses(&self) -> Vec<Range<usize>>;
     /// Whether an output shares memory with another operand.
     fn overlaps(&self) -> bool;
 }
@@ -105,7 +107,7 @@ impl<K: Kernel> CellData for Data<K> {
     }
 
     fn reset(&mut self) {
-        self.writes.clone_from(&self.initial);
+        K::restore(&mut self.writes, &self.initial);
     }
 
     fn poison(&mut self, poison: Poison) {
@@ -148,10 +150,15 @@ impl<K: Kernel> CellData for Data<K> {
         self.writes.roundoff()
     }
 
+    fn output_addresses(&self) -> Vec<Range<usize>> {
+        let mut ranges = Vec::new();
+        self.writes.addresses(&mut ranges);
+        ranges
+    }
+
     fn overlaps(&self) -> bool {
-        let (mut reads, mut writes) = (Vec::new(), Vec::new());
+        let (mut reads, writes) = (Vec::new(), self.output_addresses());
         self.reads.addresses(&mut reads);
-        self.writes.addresses(&mut writes);
         writes.iter().enumerate().any(|(i, write)| {
             reads.iter().chain(&writes[i + 1..]).any(|other| overlap(write, other))
         })

@@ -52,6 +52,9 @@ pub trait Kernel: Sized + 'static {
     /// Lends the data in the order of the parameters.
     fn arguments<'a>(reads: &'a Self::Reads, writes: &'a mut Self::Writes) -> Self::Arguments<'a>;
 
+    /// Gives the outputs the content of `initial`, in the memory that they have.
+    fn restore(writes: &mut Self::Writes, initial: &Self::Writes);
+
     /// What the independent reference makes of the data, if there is one.
     fn reference(reads: &Self::Reads, writes: &Self::Writes) -> Option<Outputs> {
         let _ = (reads, writes);

@@ -1,6 +1,7 @@
 //! Calling and timing one variant.
 
 use std::marker::PhantomData;
+use std::mem::needs_drop;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,8 +37,8 @@ pub struct Returned {
     pub fingerprint: u64,
     /// The `Err` it returned.
     pub failure: Option<String>,
-    /// Memory that the return value holds.
-    pub bytes: usize,
+    /// Memory that the return value owns until it is dropped; 0 when there is nothing to drop.
+    pub held_bytes: usize,
     /// Relative rounding error of its element type.
     pub roundoff: f64,
 }
@@ -131,7 +132,7 @@ fn call<K: Kernel, O: Operand>(
         parts,
         fingerprint: Fingerprint::of(&output).value(),
         failure: output.failure(),
-        bytes: output.bytes(),
+        held_bytes: if needs_drop::<O>() { output.bytes().max(size_of::<O>()) } else { 0 },
         roundoff: output.roundoff(),
     }
 }

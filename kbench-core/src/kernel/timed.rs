@@ -56,23 +56,36 @@ fn batch<K: Kernel, O>(
     if needs_drop::<O>() {
         kept.reserve_exact(calls as usize);
     }
-    if K::ENTRY.in_place == InPlace::Fresh {
-        copies.iter_mut().take(calls as usize).for_each(|copy| copy.clone_from(initial));
-        copies.resize(calls as usize, initial.clone());
-    }
+    let fresh: &mut [K::Writes] = match K::ENTRY.in_place {
+        InPlace::Fresh => fresh_copies::<K>(copies, initial, calls as usize),
+        InPlace::No | InPlace::Reuse => &mut [],
+    };
     let start = Instant::now();
     match (K::ENTRY.in_place, needs_drop::<O>()) {
-        (InPlace::Fresh, false) => kbench_over_copies(reads, copies, call),
-        (InPlace::Fresh, true) => kbench_over_copies_keeping(reads, copies, &mut kept, call),
+        (InPlace::Fresh, false) => kbench_over_copies(reads, fresh, call),
+        (InPlace::Fresh, true) => kbench_over_copies_keeping(reads, fresh, &mut kept, call),
         (_, false) => kbench_repeat(reads, writes, calls, call),
         (_, true) => kbench_repeat_keeping(reads, writes, calls, &mut kept, call),
     }
     let time = start.elapsed();
-    if let (InPlace::Fresh, Some(last)) = (K::ENTRY.in_place, copies.last()) {
+    if let Some(last) = fresh.last() {
         // What was timed last is what the gate looks at afterwards.
-        writes.clone_from(last);
+        K::restore(writes, last);
     }
     time
+}
+
+/// As many fresh outputs as there are calls; those of former batches are filled again instead of being made anew.
+fn fresh_copies<'a, K: Kernel>(
+    copies: &'a mut Vec<K::Writes>,
+    initial: &K::Writes,
+    calls: usize,
+) -> &'a mut [K::Writes] {
+    copies.iter_mut().take(calls).for_each(|copy| K::restore(copy, initial));
+    if copies.len() < calls {
+        copies.resize(calls, initial.clone());
+    }
+    &mut copies[..calls]
 }
 
 #[inline(never)]

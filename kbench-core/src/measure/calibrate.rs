@@ -78,8 +78,10 @@ pub fn calibrate(subject: &mut Subject, effort: &Effort) -> Calibration {
 /// Calls that can be made before fresh copies or kept return values fill the memory they are granted.
 fn calls_in_memory(kernel: &KernelEntry, data: &dyn CellData, returned: &Returned) -> u64 {
     let fresh = if kernel.in_place == InPlace::Fresh { data.written_bytes() } else { 0 };
-    let per_call = fresh + returned.bytes;
-    (MEMORY_CAP / per_call.max(1)).max(1) as u64
+    match fresh + returned.held_bytes {
+        0 => u64::MAX,
+        per_call => (MEMORY_CAP / per_call).max(1) as u64,
+    }
 }
 
 fn find_calls(time: &mut dyn FnMut(u64) -> f64, limit: u64, effort: &Effort) -> RowCalibration {

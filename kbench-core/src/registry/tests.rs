@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::kernel::{
-    Backend, Erased, Implementation, InPlace, Kernel, Location, Outputs, Routine, Sizes, Values,
-    serial,
+    Backend, Caller, Erased, Implementation, InPlace, Kernel, Location, Outputs, Routine, Sizes,
+    Values, serial,
 };
 use crate::value::{Operand, Oracle, OracleArgument, uniform, zeros};
 
@@ -37,6 +37,9 @@ impl Kernel for Double {
     }
     fn arguments<'a>(reads: &'a Self::Reads, writes: &'a mut Self::Writes) -> Self::Arguments<'a> {
         (&reads.0, &mut writes.0)
+    }
+    fn restore(writes: &mut Self::Writes, initial: &Self::Writes) {
+        writes.0.clone_from(&initial.0);
     }
     fn reference(reads: &Self::Reads, writes: &Self::Writes) -> Option<Outputs> {
         fn double_f64(x: &[f64], y: &mut [f64]) {
@@ -136,6 +139,18 @@ fn two_variants_of_one_name_are_an_error_that_names_both_places() {
     .to_string();
     assert!(error.contains("demo::double/twin/f32"), "{error}");
     assert!(error.contains("demo.rs:7:1") && error.contains("demo.rs:9:1"), "{error}");
+}
+
+#[test]
+fn a_reset_keeps_the_memory_of_the_outputs() {
+    let mut data = Double::ENTRY.definition.data(&[1 << 20], 1);
+    let mut addresses = Vec::new();
+    for _ in 0..3 {
+        data.reset();
+        right().call(data.as_mut(), &Caller::Outside);
+        addresses.push(data.output_addresses());
+    }
+    assert!(addresses.windows(2).all(|pair| pair[0] == pair[1]), "{addresses:?}");
 }
 
 #[test]

@@ -72,6 +72,7 @@ impl<'a> Expansion<'a> {
         let entry = self.kernel_entry(model);
         let inputs = self.inputs(model, &operands);
         let arguments = self.lent_arguments(&operands);
+        let restore = self.restored_outputs(&operands);
         let reference = self.reference(model, &operands);
         let figures = self.figures(model);
         quote_spanned! {*site=>
@@ -87,6 +88,7 @@ impl<'a> Expansion<'a> {
                 }
                 #inputs
                 #arguments
+                #restore
                 #reference
                 #figures
             }
@@ -240,6 +242,21 @@ impl<'a> Expansion<'a> {
                 let _ = (&reads, &writes);
                 let arguments: Self::Arguments<'lent> = (#(#borrows,)*);
                 arguments
+            }
+        }
+    }
+
+    /// Restores the outputs one by one: a tuple would be replaced as a whole, and its buffers with it.
+    fn restored_outputs(&self, operands: &[Operand<'_>]) -> TokenStream {
+        let places: Vec<_> = operands
+            .iter()
+            .filter(|operand| operand.is_written())
+            .map(|operand| &operand.place)
+            .collect();
+        quote_spanned! {self.site=>
+            fn restore(writes: &mut Self::Writes, initial: &Self::Writes) {
+                let _ = (&writes, &initial);
+                #(::core::clone::Clone::clone_from(&mut writes.#places, &initial.#places);)*
             }
         }
     }
