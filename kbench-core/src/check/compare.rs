@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::Reason;
+use super::exercise::Expected;
 
 /// One element may be off by this much more than the whole: the largest of many deviations is several standard
 /// deviations out, and the norm is about one.
@@ -14,17 +15,16 @@ const ROUNDINGS: f64 = 8.0;
 /// The relative tolerance when the attribute gives none: 8·u·√r for round-off u and r terms per output element.
 ///
 /// Exact types (u = 0) must agree exactly.
-pub fn default_tolerance(roundoff: f64, work: f64, output_elements: usize) -> f64 {
-    let terms = (work / output_elements.max(1) as f64).max(1.0);
+pub fn default_tolerance(roundoff: f64, terms: f64) -> f64 {
     ROUNDINGS * roundoff * terms.sqrt()
 }
 
-/// Distance between a result and the reference.
+/// Distance between a result and what it should be, for the output that is furthest off.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorFigures {
-    /// ‖got − expected‖ / ‖expected‖ over all outputs.
+    /// ‖got − expected‖ / ‖expected‖ of that output.
     pub norm: f64,
-    /// Largest |got − expected| / max(|expected|, rms of the output).
+    /// Largest |got − expected| / max(|expected|, magnitude of the output).
     pub maximum: f64,
     /// Where the largest is.
     pub worst: Option<WorstElement>,
@@ -50,6 +50,11 @@ impl ErrorFigures {
     pub fn pass(&self) -> bool {
         self.norm <= self.tolerance && self.maximum <= ELEMENT_SLACK * self.tolerance
     }
+
+    /// How much of the tolerance is used up: more than 1 when it fails.
+    pub(super) fn severity(&self) -> f64 {
+        ratio(self.norm, self.tolerance).max(ratio(self.maximum, ELEMENT_SLACK * self.tolerance))
+    }
 }
 
 impl fmt::Display for ErrorFigures {
@@ -66,54 +71,59 @@ impl fmt::Display for ErrorFigures {
     }
 }
 
-/// Compares all outputs; `names` are theirs.
+/// Compares all outputs, each with its own tolerance; gives the figures of the one that is furthest off.
 pub(super) fn compare(
     names: &[&str],
     got: &[Vec<f64>],
-    expected: &[Vec<f64>],
+    expected: &Expected,
+    tolerances: &[f64],
+) -> Result<ErrorFigures, Reason> {
+    if got.len() != expected.parts.len() {
+        let (got, expected) = (got.len(), expected.parts.len());
+        return Err(Reason::Length { output: "the list of outputs".into(), got, expected });
+    }
+    let mut furthest: Option<ErrorFigures> = None;
+    for (part, got) in got.iter().enumerate() {
+        let name = names.get(part).map_or_else(|| format!("output {part}"), ToString::to_string);
+        let (elements, scale) = (&expected.parts[part], expected.scales[part]);
+        let figures = compare_part(&name, got, elements, scale, tolerances[part])?;
+        if furthest.as_ref().is_none_or(|worst| figures.severity() > worst.severity()) {
+            furthest = Some(figures);
+        }
+    }
+    let nothing = ErrorFigures { norm: 0.0, maximum: 0.0, worst: None, tolerance: 0.0 };
+    Ok(furthest.unwrap_or(nothing))
+}
+
+fn compare_part(
+    name: &str,
+    got: &[f64],
+    expected: &[f64],
+    scale: f64,
     tolerance: f64,
 ) -> Result<ErrorFigures, Reason> {
-    let name =
-        |part: usize| names.get(part).map_or_else(|| format!("output {part}"), ToString::to_string);
     if got.len() != expected.len() {
-        return Err(Reason::Length {
-            output: "outputs".into(),
-            got: got.len(),
-            expected: expected.len(),
-        });
+        let (got, expected) = (got.len(), expected.len());
+        return Err(Reason::Length { output: name.to_owned(), got, expected });
     }
-    let (mut squares, mut distance) = (0.0, 0.0);
-    let mut maximum = 0.0;
-    let mut worst = None;
-    for (part, (got, expected)) in got.iter().zip(expected).enumerate() {
-        if got.len() != expected.len() {
-            return Err(Reason::Length {
-                output: name(part),
-                got: got.len(),
-                expected: expected.len(),
-            });
+    let (mut squares, mut maximum, mut worst) = (0.0, 0.0, None);
+    for (index, (&got, &expected)) in got.iter().zip(expected).enumerate() {
+        if !got.is_finite() || !expected.is_finite() {
+            if got == expected || (got.is_nan() && expected.is_nan()) {
+                continue;
+            }
+            return Err(Reason::NotFinite { output: name.to_owned(), index, got, expected });
         }
-        let finite = || expected.iter().filter(|e| e.is_finite());
-        let square: f64 = finite().map(|e| e * e).sum();
-        let scale = (square / finite().count().max(1) as f64).sqrt();
-        squares += square;
-        for (index, (&got, &expected)) in got.iter().zip(expected).enumerate() {
-            if !got.is_finite() || !expected.is_finite() {
-                if got == expected || (got.is_nan() && expected.is_nan()) {
-                    continue;
-                }
-                return Err(Reason::NotFinite { output: name(part), index, got, expected });
-            }
-            let difference = (got - expected).abs();
-            distance += difference * difference;
-            let relative = ratio(difference, expected.abs().max(scale));
-            if relative > maximum {
-                maximum = relative;
-                worst = Some(WorstElement { output: name(part), index, got, expected });
-            }
+        let difference = (got - expected).abs();
+        squares += difference * difference;
+        let relative = ratio(difference, expected.abs().max(scale));
+        if relative > maximum {
+            maximum = relative;
+            worst = Some(WorstElement { output: name.to_owned(), index, got, expected });
         }
     }
-    Ok(ErrorFigures { norm: ratio(distance.sqrt(), squares.sqrt()), maximum, worst, tolerance })
+    let norm = ratio(squares.sqrt(), scale * (expected.len() as f64).sqrt());
+    Ok(ErrorFigures { norm, maximum, worst, tolerance })
 }
 
 /// a / b, where nothing over nothing is no error and something over nothing is all wrong.
@@ -131,8 +141,20 @@ fn ratio(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn figures(got: &[f64], expected: &[f64]) -> ErrorFigures {
-        compare(&["y"], &[got.to_vec()], &[expected.to_vec()], 1e-6).expect("finite")
+    fn expected(parts: &[&[f64]]) -> Expected {
+        let scale = |part: &&[f64]| {
+            let finite: Vec<f64> = part.iter().copied().filter(|e| e.is_finite()).collect();
+            (finite.iter().map(|e| e * e).sum::<f64>() / finite.len().max(1) as f64).sqrt()
+        };
+        Expected {
+            parts: parts.iter().map(|part| part.to_vec()).collect(),
+            scales: parts.iter().map(scale).collect(),
+            terms: 1.0,
+        }
+    }
+
+    fn figures(got: &[f64], wanted: &[f64]) -> ErrorFigures {
+        compare(&["y"], &[got.to_vec()], &expected(&[wanted]), &[1e-6]).expect("finite")
     }
 
     #[test]
@@ -146,10 +168,10 @@ mod tests {
 
     #[test]
     fn one_bad_element_among_a_million_is_caught() {
-        let expected = vec![1.0; 1_000_000];
-        let mut got = expected.clone();
+        let wanted = vec![1.0; 1_000_000];
+        let mut got = wanted.clone();
         got[777_777] = 1.0001;
-        let errors = figures(&got, &expected);
+        let errors = figures(&got, &wanted);
         assert!(errors.norm < 1e-6, "the norm alone would let it pass: {}", errors.norm);
         assert!(!errors.pass());
     }
@@ -164,17 +186,31 @@ mod tests {
     fn nan_and_infinity_pass_only_where_the_reference_has_them() {
         let (nan, infinity) = (f64::NAN, f64::INFINITY);
         assert!(figures(&[nan, infinity, 1.0], &[nan, infinity, 1.0]).pass());
-        for (got, expected) in [(nan, 1.0), (infinity, 1.0), (1.0, nan), (-infinity, infinity)] {
-            let result = compare(&["y"], &[vec![got]], &[vec![expected]], 1.0);
-            assert!(matches!(result, Err(Reason::NotFinite { .. })), "{got} {expected}");
+        for (got, wanted) in [(nan, 1.0), (infinity, 1.0), (1.0, nan), (-infinity, infinity)] {
+            let result = compare(&["y"], &[vec![got]], &expected(&[&[wanted]]), &[1.0]);
+            assert!(matches!(result, Err(Reason::NotFinite { .. })), "{got} {wanted}");
         }
     }
 
     #[test]
+    fn an_exact_output_beside_an_inexact_one_must_be_exact() {
+        let wanted = expected(&[&[1.0, 2.0], &[777.0]]);
+        let near = [vec![1.0, 2.0 + 1e-6], vec![777.0]];
+        let off = [vec![1.0, 2.0], vec![778.0]];
+        let tolerances = [1e-2, 0.0];
+        assert!(
+            compare(&["maximum", "index"], &near, &wanted, &tolerances).expect("finite").pass()
+        );
+        let errors = compare(&["maximum", "index"], &off, &wanted, &tolerances).expect("finite");
+        assert!(!errors.pass());
+        assert_eq!(errors.worst.expect("there is one").output, "index");
+    }
+
+    #[test]
     fn the_default_tolerance_grows_with_the_reduction_and_is_zero_for_integers() {
-        assert_eq!(default_tolerance(0.0, 1e6, 1), 0.0);
-        let elementwise = default_tolerance(6e-8, 1000.0, 1000);
-        let reduction = default_tolerance(6e-8, 10_000.0, 1);
+        assert_eq!(default_tolerance(0.0, 1e6), 0.0);
+        let (elementwise, reduction) =
+            (default_tolerance(6e-8, 1.0), default_tolerance(6e-8, 10_000.0));
         assert!((reduction / elementwise - 100.0).abs() < 1e-9);
     }
 }

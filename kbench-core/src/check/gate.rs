@@ -3,28 +3,22 @@
 use std::collections::HashMap;
 
 use super::compare::{compare, default_tolerance};
-use super::{Check, ErrorFigures, Reason, Remark, Wrong, awkward_sizes};
+use super::exercise::{Exercise, Expected, Source, Trial, all_outputs};
+use super::{Check, ErrorFigures, Origin, Reason, Remark, Wrong, awkward_sizes};
 use crate::kernel::{
-    Caller, Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Outputs, Returned,
-    Routine, VariantEntry, guard,
+    Caller, Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Outputs, Routine,
+    VariantEntry, guard,
 };
-use crate::plan::Size;
-use crate::value::Poison;
+use crate::plan::{Size, sizes_of};
+use crate::value::{Element, Poison};
 
 /// The checks of one kernel: data, expected results, and the rules by which variants are compared with them.
 pub struct Gate {
     kernel: &'static KernelEntry,
-    base: Option<&'static VariantEntry>,
+    source: Source,
     seed: u64,
     /// Data and expected results are made once and serve all variants.
-    exercises: HashMap<(Size, u64), Result<Exercise, Wrong>>,
-}
-
-/// Data of one size with what should come out of it.
-struct Exercise {
-    data: Box<dyn CellData>,
-    expected: Outputs,
-    work: f64,
+    exercises: HashMap<Trial, Result<Exercise, Wrong>>,
 }
 
 /// What the two calls of one exercise showed.
@@ -32,61 +26,99 @@ struct Finding {
     errors: Option<ErrorFigures>,
     deterministic: bool,
     zeros_pass: bool,
+    unknown: bool,
+}
+
+/// One call of a variant, as the gate sees it.
+struct Called {
+    outputs: Outputs,
+    poisoned: Vec<Vec<usize>>,
+    fingerprint: u64,
+    roundoffs: Vec<f64>,
+}
+
+/// A variant with the data that it was timed on.
+pub struct Timed<'a> {
+    /// The variant.
+    pub variant: &'a VariantEntry,
+    /// Its routine.
+    pub routine: &'a dyn Routine,
+    /// The data.
+    pub data: &'a mut dyn CellData,
+    /// From where it was called.
+    pub caller: &'a Caller,
+    /// As often as in a sample.
+    pub calls: Calls,
 }
 
 impl Gate {
-    /// A gate for a kernel; `base` is its own function, which serves as reference when there is none.
+    /// A gate for a kernel; its own function serves as reference when there is no other.
     pub fn new(
         kernel: &'static KernelEntry,
-        base: Option<&'static VariantEntry>,
+        own_function: Option<&'static VariantEntry>,
         seed: u64,
     ) -> Self {
-        Gate { kernel, base, seed, exercises: HashMap::new() }
+        Gate { kernel, source: Source { kernel, own_function }, seed, exercises: HashMap::new() }
     }
 
-    /// Checks a variant at the awkward sizes, with two seeds each.
+    /// Checks a variant at the awkward sizes, with two seeds each; at the smallest listed size when no awkward one is
+    /// valid, so that no variant passes without being called.
     pub fn check_awkward(&mut self, variant: &VariantEntry) -> Check {
         let sizes = match guard(|| awkward_sizes(self.kernel)) {
             Ok(sizes) => sizes,
             Err(fault) => {
                 let reason = Reason::Definition { part: "`valid`", fault };
-                return self.wrong(Wrong { reason, size: "any size".into(), seed: self.seed });
+                return Check::wrong(Wrong {
+                    reason,
+                    size: "any size".into(),
+                    seed: self.seed,
+                    origin: Origin::Listed,
+                });
             }
         };
-        let exercises: Vec<(Size, u64)> = sizes
-            .into_iter()
-            .flat_map(|size| [0, 1].map(|step| (size.clone(), self.seed.wrapping_add(step))))
+        let trial = |size: &Size, step, origin| Trial {
+            size: size.clone(),
+            seed: self.seed.wrapping_add(step),
+            origin,
+        };
+        let mut trials: Vec<Trial> = sizes
+            .iter()
+            .flat_map(|size| [0, 1].map(|step| trial(size, step, Origin::Awkward)))
             .collect();
-        self.check(variant, &exercises)
+        if trials.is_empty() {
+            let listed = sizes_of(self.kernel, |_| None).unwrap_or_default();
+            let smallest = listed.iter().min_by_key(|size| size.product().unwrap_or(u64::MAX));
+            trials.extend(smallest.map(|size| trial(size, 0, Origin::Listed)));
+        }
+        self.check(variant, &trials)
     }
 
     /// Checks a variant at one size.
     pub fn check_size(&mut self, variant: &VariantEntry, size: &Size) -> Check {
-        self.check(variant, &[(size.clone(), self.seed)])
+        self.check(variant, &[self.listed(size)])
     }
 
     /// Drops the data of a size that no other variant will be checked at.
     pub fn forget(&mut self, size: &Size) {
-        self.exercises.remove(&(size.clone(), self.seed));
+        self.exercises.remove(&self.listed(size));
     }
 
-    fn check(&mut self, variant: &VariantEntry, exercises: &[(Size, u64)]) -> Check {
+    fn listed(&self, size: &Size) -> Trial {
+        Trial { size: size.clone(), seed: self.seed, origin: Origin::Listed }
+    }
+
+    fn check(&mut self, variant: &VariantEntry, trials: &[Trial]) -> Check {
         let Implementation::Host(routine) = variant.implementation else {
             unreachable!("the check stage is only given variants that this machine can run");
         };
         let routine = routine();
-        let mut check = Check {
-            outcome: Ok(()),
-            errors: None,
-            tolerance: variant.tolerance.or(self.kernel.tolerance).unwrap_or(0.0),
-            remarks: Vec::new(),
-        };
-        let mut zeros_always_pass = !exercises.is_empty();
-        for (size, seed) in exercises {
-            match self.find(variant, routine.as_ref(), size, *seed) {
+        let mut check = Check { outcome: Ok(()), errors: None, remarks: Vec::new() };
+        let mut zeros_always_pass = true;
+        for trial in trials {
+            match self.find(variant, routine.as_ref(), trial) {
                 Ok(finding) => {
                     zeros_always_pass &= finding.zeros_pass;
-                    self.note(variant, &finding, &mut check);
+                    self.note(variant, finding, &mut check);
                 }
                 Err(wrong) => {
                     check.outcome = Err(wrong);
@@ -94,92 +126,53 @@ impl Gate {
                 }
             }
         }
-        if zeros_always_pass && !check.remarks.contains(&Remark::NothingToCompare) {
+        if zeros_always_pass && check.errors.is_some() {
             check.remarks.push(Remark::WeakCheck);
         }
         check
     }
 
-    /// Runs one exercise. After a mistake its data is not trusted any more.
+    /// Runs one trial. After a mistake its data is not trusted any more.
     fn find(
         &mut self,
         variant: &VariantEntry,
         routine: &dyn Routine,
-        size: &Size,
-        seed: u64,
+        trial: &Trial,
     ) -> Result<Finding, Wrong> {
-        let key = (size.clone(), seed);
-        let made = self.exercises.remove(&key);
-        let mut exercise = made.unwrap_or_else(|| self.exercise(size, seed));
+        let made = self.exercises.remove(trial);
+        let mut exercise = made.unwrap_or_else(|| self.source.exercise(trial));
         let found = match &mut exercise {
             Err(wrong) => Err(wrong.clone()),
             Ok(exercise) => self.examine(variant, routine, exercise).map_err(|reason| Wrong {
                 reason,
-                size: size.name(self.kernel.axes),
-                seed,
+                size: trial.size.name(self.kernel.axes),
+                seed: trial.seed,
+                origin: trial.origin,
             }),
         };
         if found.is_ok() || exercise.is_err() {
-            self.exercises.insert(key, exercise);
+            self.exercises.insert(trial.clone(), exercise);
         }
         found
     }
 
-    fn note(&self, variant: &VariantEntry, finding: &Finding, check: &mut Check) {
-        let mut remark = |remark: Remark| {
-            if !check.remarks.contains(&remark) {
+    fn note(&self, variant: &VariantEntry, finding: Finding, check: &mut Check) {
+        let unverified = variant.is_base && self.kernel.reference.is_none() && !finding.unknown;
+        let remarks = [
+            (!finding.deterministic, Remark::NotDeterministic),
+            (unverified, Remark::UnverifiedBase),
+            (finding.unknown, Remark::NoReference),
+            (finding.errors.is_none() && !finding.unknown, Remark::NothingToCompare),
+        ];
+        for (applies, remark) in remarks {
+            if applies && !check.remarks.contains(&remark) {
                 check.remarks.push(remark);
             }
-        };
-        if !finding.deterministic {
-            remark(Remark::NotDeterministic);
         }
-        if variant.is_base && self.kernel.reference.is_none() {
-            remark(Remark::UnverifiedBase);
+        let worst = check.errors.as_ref().map_or(-1.0, ErrorFigures::severity);
+        if let Some(errors) = finding.errors.filter(|errors| errors.severity() > worst) {
+            check.errors = Some(errors);
         }
-        match &finding.errors {
-            None => remark(Remark::NothingToCompare),
-            Some(errors) => {
-                if check.errors.as_ref().is_none_or(|worst| errors.norm >= worst.norm) {
-                    check.tolerance = errors.tolerance;
-                    check.errors = Some(errors.clone());
-                }
-            }
-        }
-    }
-
-    /// Makes data and finds out what should come out of it.
-    fn exercise(&self, size: &Size, seed: u64) -> Result<Exercise, Wrong> {
-        let wrong = |part: &'static str| {
-            let size = size.name(self.kernel.axes);
-            move |fault| Wrong { reason: Reason::Definition { part, fault }, size, seed }
-        };
-        let definition = self.kernel.definition;
-        let work = guard(|| definition.work(&size.values)).map_err(wrong("`work`"))?;
-        let work = work.or(size.product().map(|product| product as f64)).unwrap_or(0.0);
-        let mut data = guard(|| definition.data(&size.values, seed)).map_err(wrong("`inputs`"))?;
-        if data.overlaps() {
-            let size = size.name(self.kernel.axes);
-            return Err(Wrong { reason: Reason::Aliased, size, seed });
-        }
-        let expected = self.expected(data.as_mut()).map_err(wrong("the reference"))?;
-        if let Some(failure) = expected.failure {
-            return Err(wrong("the reference")(Fault::Failed(failure)));
-        }
-        Ok(Exercise { data, expected, work })
-    }
-
-    /// What should come out: by the reference, else by the kernel's own function, else unknown and empty.
-    fn expected(&self, data: &mut dyn CellData) -> Result<Outputs, Fault> {
-        if let Some(expected) = guard(|| data.reference())? {
-            return Ok(expected);
-        }
-        let Some(Implementation::Host(routine)) = self.base.map(|base| base.implementation) else {
-            return Ok(Outputs::default());
-        };
-        data.reset();
-        let returned = guard(|| routine().call(data, &Caller::Outside))?;
-        Ok(outputs(data, returned))
     }
 
     /// Calls the variant twice and looks at everything it did.
@@ -189,55 +182,57 @@ impl Gate {
         routine: &dyn Routine,
         exercise: &mut Exercise,
     ) -> Result<Finding, Reason> {
-        let before = exercise.data.reads_fingerprint();
-        let first = self.call(routine, exercise, Poison::First)?;
-        let second = self.call(routine, exercise, Poison::Second)?;
-        if exercise.data.reads_fingerprint() != before {
+        let data = exercise.data.as_mut();
+        let before = data.reads_fingerprint();
+        let first = self.call(routine, data, Poison::First)?;
+        let second = self.call(routine, data, Poison::Second)?;
+        if data.reads_fingerprint() != before {
             return Err(Reason::ChangedInput);
         }
         if let Some(reason) = self.unwritten(&first, &second) {
             return Err(reason);
         }
-        let expected = &exercise.expected.parts;
-        let elements: usize = expected.iter().map(Vec::len).sum();
-        if elements == 0 && first.outputs.parts.iter().all(Vec::is_empty) {
-            let deterministic = first.fingerprint == second.fingerprint;
-            return Ok(Finding { errors: None, deterministic, zeros_pass: true });
+        let deterministic = first.fingerprint == second.fingerprint;
+        let finding = Finding { errors: None, deterministic, zeros_pass: true, unknown: false };
+        let Some(expected) = &exercise.expected else {
+            return Ok(Finding { unknown: true, ..finding });
+        };
+        if expected.elements() == 0 && first.outputs.parts.iter().all(Vec::is_empty) {
+            return Ok(finding);
         }
-        let tolerance = self.tolerance(variant, first.roundoff, exercise.work, &exercise.expected);
+        let tolerances = self.tolerances(variant, &first.roundoffs, expected);
         let names = self.kernel.outputs;
-        let errors = compare(names, &first.outputs.parts, expected, tolerance)?;
+        let errors = compare(names, &first.outputs.parts, expected, &tolerances)?;
         if !errors.pass() {
             return Err(Reason::Inexact { errors });
         }
-        let deterministic = first.fingerprint == second.fingerprint;
         if !deterministic {
-            let errors = compare(names, &second.outputs.parts, expected, tolerance)?;
+            let errors = compare(names, &second.outputs.parts, expected, &tolerances)?;
             if !errors.pass() {
                 return Err(Reason::Unstable { errors });
             }
         }
-        let zeros: Vec<Vec<f64>> = expected.iter().map(|part| vec![0.0; part.len()]).collect();
-        let zeros_pass = compare(names, &zeros, expected, tolerance).is_ok_and(|e| e.pass());
-        Ok(Finding { errors: Some(errors), deterministic, zeros_pass })
+        let zeros: Vec<Vec<f64>> =
+            expected.parts.iter().map(|part| vec![0.0; part.len()]).collect();
+        let zeros_pass = compare(names, &zeros, expected, &tolerances).is_ok_and(|e| e.pass());
+        Ok(Finding { errors: Some(errors), zeros_pass, ..finding })
     }
 
     fn call(
         &self,
         routine: &dyn Routine,
-        exercise: &mut Exercise,
+        data: &mut dyn CellData,
         poison: Poison,
     ) -> Result<Called, Reason> {
-        let data = exercise.data.as_mut();
         self.prepare(data, poison);
         let returned = guard(|| routine.call(data, &Caller::Outside)).map_err(Reason::Fault)?;
         if let Some(failure) = returned.failure {
             return Err(Reason::Fault(Fault::Failed(failure)));
         }
         let fingerprint = data.writes_fingerprint() ^ returned.fingerprint.rotate_left(17);
-        let roundoff = data.roundoff().max(returned.roundoff);
+        let roundoffs = [data.roundoffs(), returned.roundoffs.clone()].concat();
         let poisoned = data.poisoned(poison);
-        Ok(Called { outputs: outputs(data, returned), poisoned, fingerprint, roundoff })
+        Ok(Called { outputs: all_outputs(data, returned), poisoned, fingerprint, roundoffs })
     }
 
     /// Positions that kept both patterns.
@@ -253,17 +248,26 @@ impl Gate {
         })
     }
 
-    /// Checks a variant again on the very data that it was timed on, so that one that is right only once is found.
-    ///
-    /// The loop of the timing is used, for one call, with the outputs poisoned before it.
-    pub fn recheck(&self, timed: Timed<'_>, work: f64) -> Result<(), Reason> {
+    /// What should come out of the data that rows of a size are timed on.
+    pub fn expected(
+        &self,
+        data: &mut dyn CellData,
+        size: &Size,
+    ) -> Result<Option<Expected>, Reason> {
+        self.source.expected(data, size, self.seed)
+    }
+
+    /// Looks at the results of one more sample on the data that a variant was timed on, taken by the same loop with as
+    /// many calls, so that one that is right only at first, or only when called once, is found.
+    pub fn recheck(&self, timed: Timed<'_>, expected: Option<&Expected>) -> Result<(), Reason> {
         let after = |reason| Reason::AfterTiming(Box::new(reason));
         let fault = |fault| after(Reason::Fault(fault));
-        let Timed { variant, routine, data, caller } = timed;
-        let expected = self.expected(data).map_err(fault)?;
+        let Timed { variant, routine, data, caller, calls } = timed;
         let before = data.reads_fingerprint();
         self.prepare(data, Poison::First);
-        guard(|| routine.sample(data, Calls::once(1), caller)).map_err(fault)?;
+        // The outputs of a kernel that goes on from its last result are known after one call only.
+        let calls = if self.kernel.in_place == InPlace::Reuse { Calls::once(1) } else { calls };
+        guard(|| routine.sample(data, calls, caller)).flatten().map_err(fault)?;
         let mut parts = data.outputs();
         self.prepare(data, Poison::Second);
         let returned = guard(|| routine.call(data, caller)).map_err(fault)?;
@@ -273,11 +277,11 @@ impl Gate {
         if data.reads_fingerprint() != before {
             return Err(after(Reason::ChangedInput));
         }
-        let roundoff = data.roundoff().max(returned.roundoff);
+        let Some(expected) = expected else { return Ok(()) };
+        let roundoffs = [data.roundoffs(), returned.roundoffs].concat();
         parts.extend(returned.parts);
-        let tolerance = self.tolerance(variant, roundoff, work, &expected);
-        let errors =
-            compare(self.kernel.outputs, &parts, &expected.parts, tolerance).map_err(after)?;
+        let tolerances = self.tolerances(variant, &roundoffs, expected);
+        let errors = compare(self.kernel.outputs, &parts, expected, &tolerances).map_err(after)?;
         if errors.pass() { Ok(()) } else { Err(after(Reason::Inexact { errors })) }
     }
 
@@ -288,49 +292,21 @@ impl Gate {
         }
     }
 
-    fn tolerance(
+    /// One tolerance for every output. A part whose type does not tell its round-off is taken for single precision.
+    fn tolerances(
         &self,
         variant: &VariantEntry,
-        roundoff: f64,
-        work: f64,
-        expected: &Outputs,
-    ) -> f64 {
-        let elements: usize = expected.parts.iter().map(Vec::len).sum();
-        variant
-            .tolerance
-            .or(self.kernel.tolerance)
-            .unwrap_or_else(|| default_tolerance(roundoff, work, elements))
+        roundoffs: &[f64],
+        expected: &Expected,
+    ) -> Vec<f64> {
+        let given = variant.tolerance.or(self.kernel.tolerance);
+        (0..expected.parts.len())
+            .map(|part| {
+                let roundoff = roundoffs.get(part).copied().unwrap_or(f32::ROUNDOFF);
+                given.unwrap_or_else(|| default_tolerance(roundoff, expected.terms))
+            })
+            .collect()
     }
-
-    fn wrong(&self, wrong: Wrong) -> Check {
-        Check { outcome: Err(wrong), errors: None, tolerance: 0.0, remarks: Vec::new() }
-    }
-}
-
-/// A variant with the data that it was timed on.
-pub struct Timed<'a> {
-    /// The variant.
-    pub variant: &'a VariantEntry,
-    /// Its routine.
-    pub routine: &'a dyn Routine,
-    /// The data.
-    pub data: &'a mut dyn CellData,
-    /// From where it was called.
-    pub caller: &'a Caller,
-}
-
-/// One call of a variant, as the gate sees it.
-struct Called {
-    outputs: Outputs,
-    poisoned: Vec<Vec<usize>>,
-    fingerprint: u64,
-    roundoff: f64,
-}
-
-fn outputs(data: &dyn CellData, returned: Returned) -> Outputs {
-    let mut parts = data.outputs();
-    parts.extend(returned.parts);
-    Outputs { parts, failure: returned.failure }
 }
 
 #[cfg(test)]

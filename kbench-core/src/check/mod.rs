@@ -7,11 +7,13 @@
 
 mod awkward;
 mod compare;
+mod exercise;
 mod gate;
 mod stage;
 
 pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};
+pub use exercise::Expected;
 pub use gate::{Gate, Timed};
 pub use stage::{CheckedRow, Coverage, Standing, check_plan};
 
@@ -26,10 +28,15 @@ pub struct Check {
     pub outcome: Result<(), Wrong>,
     /// Distance from the reference at the worst of the checked sizes, if it came to a comparison.
     pub errors: Option<ErrorFigures>,
-    /// The relative tolerance that was applied there.
-    pub tolerance: f64,
     /// Remarks that do not make it wrong.
     pub remarks: Vec<Remark>,
+}
+
+impl Check {
+    /// A check that ended before any comparison.
+    pub(crate) fn wrong(wrong: Wrong) -> Self {
+        Check { outcome: Err(wrong), errors: None, remarks: Vec::new() }
+    }
 }
 
 /// A remark of the gate that does not stop a variant.
@@ -37,6 +44,8 @@ pub struct Check {
 pub enum Remark {
     /// There is no reference, so the base was compared with nothing.
     UnverifiedBase,
+    /// There is no reference, and the kernel's own function cannot run here.
+    NoReference,
     /// Zeros would pass as well: the data or the tolerance cannot tell right from wrong.
     WeakCheck,
     /// The kernel has no output that could be compared.
@@ -50,6 +59,9 @@ impl fmt::Display for Remark {
         f.write_str(match self {
             Remark::UnverifiedBase => {
                 "unverified base: the kernel has no `reference`, so its own function was taken as right"
+            }
+            Remark::NoReference => {
+                "unverified: the kernel has no `reference`, and its own function cannot run on this machine"
             }
             Remark::WeakCheck => {
                 "weak check: zeros would pass too, so the check cannot tell right from wrong; give other inputs or a smaller `tolerance`"
@@ -66,7 +78,7 @@ impl fmt::Display for Remark {
 
 /// What is wrong with a variant, and at which size.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{reason} (at {size}, seed {seed})")]
+#[error("{reason} (at {size}, seed {seed}{})", self.hint())]
 pub struct Wrong {
     /// What is wrong.
     pub reason: Reason,
@@ -74,6 +86,29 @@ pub struct Wrong {
     pub size: String,
     /// Seed of the data.
     pub seed: u64,
+    /// Who chose the size.
+    pub origin: Origin,
+}
+
+impl Wrong {
+    /// A kernel that breaks at a size that nobody listed may just not be defined there.
+    fn hint(&self) -> &'static str {
+        match (self.origin, &self.reason) {
+            (Origin::Awkward, Reason::Fault(_) | Reason::Definition { .. }) => {
+                "; kbench chose this size: if the kernel is not defined there, say so with `valid = ...`"
+            }
+            _ => "",
+        }
+    }
+}
+
+/// Who chose the size of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// The attribute lists it, or the command line.
+    Listed,
+    /// The gate, because kernels tend to go wrong there.
+    Awkward,
 }
 
 /// What can be wrong with a variant.

@@ -52,8 +52,8 @@ pub trait CellData {
     fn read_bytes(&self) -> usize;
     /// Size of the outputs.
     fn written_bytes(&self) -> usize;
-    /// Relative rounding error of the outputs' element type.
-    fn roundoff(&self) -> f64;
+    /// Relative rounding error of every output's element type.
+    fn roundoffs(&self) -> Vec<f64>;
     /// Where the outputs are.
     fn output_addresses(&self) -> Vec<Range<usize>>;
     /// Whether an output shares memory with another operand.
@@ -146,8 +146,10 @@ impl<K: Kernel> CellData for Data<K> {
         self.writes.bytes()
     }
 
-    fn roundoff(&self) -> f64 {
-        self.writes.roundoff()
+    fn roundoffs(&self) -> Vec<f64> {
+        let mut parts = Vec::new();
+        self.writes.roundoffs(&mut parts);
+        parts
     }
 
     fn output_addresses(&self) -> Vec<Range<usize>> {

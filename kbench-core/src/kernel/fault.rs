@@ -24,7 +24,7 @@ pub enum Fault {
 
 /// How many guarded calls are running: while there are any, the hook notes panics instead of printing them.
 static GUARDED: AtomicUsize = AtomicUsize::new(0);
-/// The first panic on any thread since the outermost guard began; a kernel's panic may start on a pool's thread.
+/// The latest panic on any thread; a kernel's panic may start on a pool's thread.
 static NOTED: Mutex<Option<Note>> = Mutex::new(None);
 
 thread_local! {
@@ -42,6 +42,7 @@ pub fn guard<R>(code: impl FnOnce() -> R) -> Result<R, Fault> {
     install_hook();
     GUARDED.fetch_add(1, Ordering::SeqCst);
     NOTED_HERE.take();
+    NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
     let result = catch_unwind(AssertUnwindSafe(code));
     GUARDED.fetch_sub(1, Ordering::SeqCst);
     result.map_err(|payload| {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::data::Data;
 use super::timed::{self, Calls};
-use super::{CellData, Kernel};
+use super::{CellData, Fault, Kernel};
 use crate::value::{Fingerprint, Operand};
 
 /// How a variant can be called.
@@ -39,8 +39,8 @@ pub struct Returned {
     pub failure: Option<String>,
     /// Memory that the return value owns until it is dropped; 0 when there is nothing to drop.
     pub held_bytes: usize,
-    /// Relative rounding error of its element type.
-    pub roundoff: f64,
+    /// Relative rounding error of every part's element type.
+    pub roundoffs: Vec<f64>,
 }
 
 /// One variant, ready to be called on the data of its kernel.
@@ -50,7 +50,12 @@ pub trait Routine {
     /// One call, untimed.
     fn call(&self, data: &mut dyn CellData, caller: &Caller) -> Returned;
     /// The time of `calls`, with everything but the calls outside of the clock.
-    fn sample(&self, data: &mut dyn CellData, calls: Calls, caller: &Caller) -> Duration;
+    fn sample(
+        &self,
+        data: &mut dyn CellData,
+        calls: Calls,
+        caller: &Caller,
+    ) -> Result<Duration, Fault>;
 }
 
 /// A routine that runs on the calling thread.
@@ -85,7 +90,7 @@ where
         call(typed::<K>(data), self.0)
     }
 
-    fn sample(&self, data: &mut dyn CellData, calls: Calls, _: &Caller) -> Duration {
+    fn sample(&self, data: &mut dyn CellData, calls: Calls, _: &Caller) -> Result<Duration, Fault> {
         timed::sample(typed::<K>(data), calls, self.0)
     }
 }
@@ -108,7 +113,12 @@ where
         }
     }
 
-    fn sample(&self, data: &mut dyn CellData, calls: Calls, caller: &Caller) -> Duration {
+    fn sample(
+        &self,
+        data: &mut dyn CellData,
+        calls: Calls,
+        caller: &Caller,
+    ) -> Result<Duration, Fault> {
         let function = self.0;
         match caller {
             Caller::Outside => timed::sample(typed::<K>(data), calls, function),
@@ -126,14 +136,15 @@ fn call<K: Kernel, O: Operand>(
     function: impl Fn(&K::Reads, &mut K::Writes) -> O,
 ) -> Returned {
     let output = function(&data.reads, &mut data.writes);
-    let mut parts = Vec::new();
+    let (mut parts, mut roundoffs) = (Vec::new(), Vec::new());
     output.elements(&mut parts);
+    output.roundoffs(&mut roundoffs);
     Returned {
         parts,
         fingerprint: Fingerprint::of(&output).value(),
         failure: output.failure(),
         held_bytes: if needs_drop::<O>() { output.bytes().max(size_of::<O>()) } else { 0 },
-        roundoff: output.roundoff(),
+        roundoffs,
     }
 }
 

@@ -14,7 +14,8 @@ use std::mem::needs_drop;
 use std::time::{Duration, Instant};
 
 use super::data::Data;
-use super::{InPlace, Kernel};
+use super::{Fault, InPlace, Kernel};
+use crate::value::Operand;
 
 /// How many calls a sample makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,20 +38,23 @@ impl Calls {
     }
 }
 
-/// Runs a sample and returns the time between the readings of the clock.
-pub(super) fn sample<K: Kernel, O>(
+/// Runs a sample and gives the time between the readings of the clock, or the first failure that a call returned.
+///
+/// Failures are seen in return values that are kept; those of types without a destructor are gone, and the gate's calls
+/// before and after timing are what finds them.
+pub(super) fn sample<K: Kernel, O: Operand>(
     data: &mut Data<K>,
     calls: Calls,
     call: impl Fn(&K::Reads, &mut K::Writes) -> O,
-) -> Duration {
+) -> Result<Duration, Fault> {
     (0..calls.batches).map(|_| batch(data, calls.per_batch, &call)).sum()
 }
 
-fn batch<K: Kernel, O>(
+fn batch<K: Kernel, O: Operand>(
     data: &mut Data<K>,
     calls: u64,
     call: &impl Fn(&K::Reads, &mut K::Writes) -> O,
-) -> Duration {
+) -> Result<Duration, Fault> {
     let Data { reads, writes, initial, copies } = data;
     let mut kept: Vec<O> = Vec::new();
     if needs_drop::<O>() {
@@ -72,7 +76,10 @@ fn batch<K: Kernel, O>(
         // What was timed last is what the gate looks at afterwards.
         K::restore(writes, last);
     }
-    time
+    match kept.iter().find_map(Operand::failure) {
+        Some(failure) => Err(Fault::Failed(failure)),
+        None => Ok(time),
+    }
 }
 
 /// As many fresh outputs as there are calls; those of former batches are filled again instead of being made anew.

@@ -9,6 +9,9 @@ use crate::kernel::{Calls, CellData, Fault, InPlace, KernelEntry, Returned, guar
 /// of any other kernel is, and making them should not take longer than the calls.
 pub const MEMORY_CAP: usize = 1 << 20;
 
+/// A fresh copy counts as at least this much: a type that does not tell what it owns looks as small as its pointer.
+const LEAST_COPY: usize = 16 << 10;
+
 /// What calibration found for the rows of one cell.
 #[derive(Clone, Debug)]
 pub struct Calibration {
@@ -27,7 +30,7 @@ pub struct RowCalibration {
     pub overhead: f64,
     /// Nanoseconds of one call, roughly.
     pub estimate: f64,
-    /// Wall time over timed time: more than 1 when fresh data is prepared between batches.
+    /// Nanoseconds per call that go into preparing fresh data between batches, roughly.
     pub preparation: f64,
 }
 
@@ -46,7 +49,16 @@ impl RowCalibration {
     /// Wall time of a sample with its wash-out, roughly.
     pub fn sample_cost(&self) -> Duration {
         let calls = (self.calls.total() + self.wash_out) as f64;
-        Duration::from_nanos((self.preparation * self.estimate * calls) as u64)
+        Duration::from_nanos(((self.estimate + self.preparation) * calls) as u64)
+    }
+
+    /// The same with about `factor` times as many calls, at least one.
+    pub(super) fn shortened(self, factor: f64) -> Self {
+        let shorter = |calls: u64| ((calls as f64 * factor) as u64).max(1);
+        let total = shorter(self.calls.total());
+        let batches = total.div_ceil(self.calls.per_batch);
+        let calls = Calls { per_batch: total.div_ceil(batches), batches };
+        RowCalibration { calls, wash_out: shorter(self.wash_out), ..self }
     }
 }
 
@@ -56,20 +68,23 @@ pub fn calibrate(subject: &mut Subject, effort: &Effort) -> Calibration {
     let rows = rows
         .iter()
         .map(|row| {
-            guard(|| {
+            guard(|| -> Result<RowCalibration, Fault> {
                 data.reset();
                 let returned = row.routine.call(data.as_mut(), &row.caller);
                 let limit = calls_in_memory(kernel, data.as_ref(), &returned);
-                let mut preparation = 1.0;
+                let mut preparation = 0.0;
                 let mut time = |calls: u64| {
                     let start = Instant::now();
-                    let timed = row.routine.sample(data.as_mut(), Calls::once(calls), &row.caller);
-                    preparation = nanoseconds(start.elapsed()) / nanoseconds(timed).max(1.0);
-                    nanoseconds(timed)
+                    let timed =
+                        row.routine.sample(data.as_mut(), Calls::once(calls), &row.caller)?;
+                    let outside = nanoseconds(start.elapsed()) - nanoseconds(timed);
+                    preparation = outside / calls.max(1) as f64;
+                    Ok(nanoseconds(timed))
                 };
-                let found = find_calls(&mut time, limit, effort);
-                RowCalibration { preparation, ..found }
+                let found = find_calls(&mut time, limit, effort)?;
+                Ok(RowCalibration { preparation, ..found })
             })
+            .flatten()
         })
         .collect();
     Calibration { rows }
@@ -77,42 +92,51 @@ pub fn calibrate(subject: &mut Subject, effort: &Effort) -> Calibration {
 
 /// Calls that can be made before fresh copies or kept return values fill the memory they are granted.
 fn calls_in_memory(kernel: &KernelEntry, data: &dyn CellData, returned: &Returned) -> u64 {
-    let fresh = if kernel.in_place == InPlace::Fresh { data.written_bytes() } else { 0 };
+    let fresh = match kernel.in_place {
+        InPlace::Fresh => data.written_bytes().max(LEAST_COPY),
+        InPlace::No | InPlace::Reuse => 0,
+    };
     match fresh + returned.held_bytes {
         0 => u64::MAX,
         per_call => (MEMORY_CAP / per_call).max(1) as u64,
     }
 }
 
-fn find_calls(time: &mut dyn FnMut(u64) -> f64, limit: u64, effort: &Effort) -> RowCalibration {
-    let overhead = (0..50).map(|_| time(0)).fold(f64::INFINITY, f64::min);
+/// Runs some calls and gives the nanoseconds between the readings of the clock.
+type Timer<'a> = dyn FnMut(u64) -> Result<f64, Fault> + 'a;
+
+fn find_calls(time: &mut Timer<'_>, limit: u64, effort: &Effort) -> Result<RowCalibration, Fault> {
+    let mut overhead = f64::INFINITY;
+    for _ in 0..50 {
+        overhead = overhead.min(time(0)?);
+    }
     let target = effort.sample_time.as_nanos() as f64;
-    let estimate = estimate_call(time, overhead, limit, effort);
+    let estimate = estimate_call(time, overhead, limit, effort)?;
     let wanted = effort.iterations.unwrap_or((target / estimate).round().max(1.0) as u64);
     let batches = wanted.div_ceil(limit);
     let calls = Calls { per_batch: wanted.div_ceil(batches), batches };
     let wash_out = (calls.total() / 10).clamp(1, limit);
-    RowCalibration { calls, wash_out, overhead, estimate, preparation: 1.0 }
+    Ok(RowCalibration { calls, wash_out, overhead, estimate, preparation: 0.0 })
 }
 
 /// Doubles the number of calls until the clock's resolution no longer matters, then keeps on until warm.
 fn estimate_call(
-    time: &mut dyn FnMut(u64) -> f64,
+    time: &mut Timer<'_>,
     overhead: f64,
     limit: u64,
     effort: &Effort,
-) -> f64 {
+) -> Result<f64, Fault> {
     let enough = effort.sample_time.as_nanos() as f64 / 10.0;
     let start = Instant::now();
     let mut calls = 1;
     let mut estimate = f64::INFINITY;
     loop {
-        let elapsed = (time(calls) - overhead).max(1.0);
+        let elapsed = (time(calls)? - overhead).max(1.0);
         if elapsed >= enough || calls >= limit {
             // The fastest of the long enough attempts: the first ones may have paid for page faults and cold caches.
             estimate = estimate.min(elapsed / calls as f64);
             if start.elapsed() >= effort.warm_up {
-                return estimate;
+                return Ok(estimate);
             }
         } else {
             calls = (calls * 2).min(limit);
@@ -132,10 +156,14 @@ mod tests {
         Effort { warm_up: Duration::from_millis(warm_up), ..Effort::default() }
     }
 
+    /// What is found with a clock that takes 40 ns to read.
+    fn found(call: f64, limit: u64, effort: &Effort) -> RowCalibration {
+        find_calls(&mut |calls| Ok(40.0 + call * calls as f64), limit, effort).expect("no fault")
+    }
+
     #[test]
     fn a_sample_lasts_as_long_as_wanted() {
-        // A clock that takes 40 ns to read and a call that takes 25 ns.
-        let row = find_calls(&mut |calls| 40.0 + 25.0 * calls as f64, u64::MAX, &effort(0));
+        let row = found(25.0, u64::MAX, &effort(0));
         assert_eq!(row.overhead, 40.0);
         assert!((row.estimate - 25.0).abs() < 0.1, "{row:?}");
         let lasts = row.estimate * row.calls.total() as f64;
@@ -145,20 +173,35 @@ mod tests {
 
     #[test]
     fn a_long_call_makes_a_sample_alone() {
-        let row = find_calls(&mut |calls| 40.0 + 1e9 * calls as f64, u64::MAX, &effort(0));
+        let row = found(1e9, u64::MAX, &effort(0));
         assert_eq!((row.calls, row.wash_out), (Calls::once(1), 1));
     }
 
     #[test]
     fn memory_splits_a_sample_into_batches() {
-        let row = find_calls(&mut |calls| 40.0 + 1000.0 * calls as f64, 300, &effort(0));
+        let row = found(1000.0, 300, &effort(0));
         assert!(row.calls.per_batch <= 300 && row.calls.total() >= 2000, "{row:?}");
     }
 
     #[test]
     fn fixed_iterations_are_kept() {
         let effort = Effort { iterations: Some(17), ..effort(0) };
-        let row = find_calls(&mut |calls| 40.0 + 5.0 * calls as f64, u64::MAX, &effort);
+        let row = found(5.0, u64::MAX, &effort);
         assert_eq!(row.calls, Calls::once(17));
+    }
+
+    #[test]
+    fn a_shorter_sample_has_its_share_of_the_calls() {
+        let calls = Calls { per_batch: 100, batches: 10 };
+        let row = RowCalibration {
+            calls,
+            wash_out: 100,
+            overhead: 40.0,
+            estimate: 5.0,
+            preparation: 0.0,
+        };
+        assert_eq!(row.shortened(0.01).calls, Calls { per_batch: 10, batches: 1 });
+        assert_eq!(row.shortened(0.5).calls, Calls { per_batch: 100, batches: 5 });
+        assert_eq!(row.shortened(0.0).calls, Calls::once(1));
     }
 }

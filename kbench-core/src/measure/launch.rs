@@ -65,7 +65,7 @@ pub fn run_launch(
     let mut blocks = vec![Vec::new(); subjects.len()];
     let mut failures: Vec<Failure> = Vec::new();
     let start = Instant::now();
-    let (mut done, all) = (0, limits.blocks.iter().sum::<u32>());
+    let (mut done, all) = (0.0, limits.blocks.iter().map(|blocks| f64::from(*blocks)).sum::<f64>());
     'passes: for pass in 0..limits.blocks.iter().copied().max().unwrap_or(0) {
         for subject in order.permutation(subjects.len()) {
             if pass >= limits.blocks[subject] {
@@ -75,17 +75,16 @@ pub fn run_launch(
                 break 'passes;
             }
             let name = subjects[subject].name.clone();
-            let (passed, total) =
-                time_passed(f64::from(done) / f64::from(all), limits.deadline, start);
+            let (passed, total) = time_passed(done / all, limits.deadline, start);
             watch.step(Stage::Measuring, passed, total, &name);
-            done += 1;
+            done += 1.0;
             let cell = subjects[subject].cell;
             let failed: Vec<usize> =
                 failures.iter().filter(|f| f.cell == cell).map(|f| f.row).collect();
-            match run_block(&mut subjects[subject], &calibrations[subject], &failed, order) {
-                Ok(block) => blocks[subject].push(block),
-                Err((row, fault)) => failures.push(Failure { cell, row, fault }),
-            }
+            let (block, faults) =
+                run_block(&mut subjects[subject], &calibrations[subject], &failed, order);
+            blocks[subject].push(block);
+            failures.extend(faults.into_iter().map(|(row, fault)| Failure { cell, row, fault }));
         }
     }
     (blocks, failures)
@@ -98,13 +97,13 @@ fn time_passed(share: f64, deadline: Instant, start: Instant) -> (f64, f64) {
     (passed, (passed / share).min(passed + left))
 }
 
-/// One mirrored block; a row that fails ends it and is named.
+/// One mirrored block, and the rows that failed in it.
 fn run_block(
     subject: &mut Subject,
     calibration: &Calibration,
     failed: &[usize],
     order: &mut Order,
-) -> Result<Block, (usize, Fault)> {
+) -> (Block, Vec<(usize, Fault)>) {
     let live: Vec<(usize, RowCalibration)> = calibration
         .rows
         .iter()
@@ -113,21 +112,30 @@ fn run_block(
         .filter_map(|(i, row)| Some((i, *row.as_ref().ok()?)))
         .collect();
     let mut block = Block::default();
+    let mut faults: Vec<(usize, Fault)> = Vec::new();
     for visit in order.mirrored(live.len()) {
         let (position, calibration) = live[visit];
         let row = &subject.rows[position];
+        if faults.iter().any(|(index, _)| *index == row.index) {
+            continue;
+        }
         let data = subject.data.as_mut();
         let time = guard(|| {
             if subject.kernel.in_place == InPlace::Reuse {
                 data.reset();
             }
-            row.routine.sample(data, Calls::once(calibration.wash_out), &row.caller);
+            row.routine.sample(data, Calls::once(calibration.wash_out), &row.caller)?;
             row.routine.sample(data, calibration.calls, &row.caller)
-        })
-        .map_err(|fault| (row.index, fault))?;
-        block.samples.push(Sample { row: row.index, nanoseconds: per_call(time, &calibration) });
+        });
+        match time.flatten() {
+            Ok(time) => {
+                let nanoseconds = per_call(time, &calibration);
+                block.samples.push(Sample { row: row.index, nanoseconds });
+            }
+            Err(fault) => faults.push((row.index, fault)),
+        }
     }
-    Ok(block)
+    (block, faults)
 }
 
 /// Time of one call without the clock's part; never below zero.

@@ -1,17 +1,19 @@
 //! The order of rows within a block, drawn from the run's seed.
 
+use crate::value::SplitMix;
+
 /// A generator of mirrored random orders: a permutation followed by its reverse.
 ///
 /// Mirroring cancels a linear drift for every pair of rows; randomness makes first and second exchangeable.
 #[derive(Clone, Debug)]
 pub struct Order {
-    state: u64,
+    generator: SplitMix,
 }
 
 impl Order {
     /// Orders of one launch of one run.
     pub fn new(seed: u64, launch: u64) -> Self {
-        Order { state: seed ^ launch.wrapping_mul(0xa076_1d64_78bd_642f) }
+        Order { generator: SplitMix(seed ^ launch.wrapping_mul(0xa076_1d64_78bd_642f)) }
     }
 
     /// `n` rows forth and back: for two rows ABBA or BAAB.
@@ -26,22 +28,9 @@ impl Order {
     pub fn permutation(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();
         for i in (1..n).rev() {
-            order.swap(i, self.below(i + 1));
+            order.swap(i, self.generator.below(i as u64 + 1) as usize);
         }
         order
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        ((u128::from(self.next()) * n as u128) >> 64) as usize
-    }
-
-    /// splitmix64.
-    fn next(&mut self) -> u64 {
-        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.state;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
     }
 }
 

@@ -18,6 +18,9 @@ use crate::watch::{Stage, Watch};
 /// Data of cells that are visited round-robin may take this much memory together; more cells make another group.
 const GROUP_MEMORY: usize = 1 << 30;
 
+/// Share of the time that is left that calibration may take before what it has is measured.
+const CALIBRATION_SHARE: f64 = 0.25;
+
 /// What the measuring stage found.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
@@ -54,7 +57,7 @@ pub fn measure_plan(
         effort,
         seed,
         order: Order::new(seed, 0),
-        deadline: Instant::now() + effort.budget,
+        deadline: deadline(effort.budget),
         pools: BTreeMap::new(),
         blocks: vec![Vec::new(); plan.cells.len()],
         rows: plan.cells.iter().map(|c| vec![RowMeasured::default(); c.rows.len()]).collect(),
@@ -70,6 +73,12 @@ pub fn measure_plan(
     }
     let launch = Launch { cells: stage.blocks };
     Measured { measurement: Measurement { launches: vec![launch] }, rows: stage.rows }
+}
+
+/// When a budget ends; one beyond all clocks ends in a year.
+fn deadline(budget: Duration) -> Instant {
+    let year = Duration::from_secs(365 * 24 * 3600);
+    Instant::now() + budget.min(year)
 }
 
 /// The state of the measuring stage.
@@ -96,9 +105,14 @@ impl MeasuringStage<'_> {
     fn open_group(&mut self, waiting: &mut Vec<usize>, watch: &mut dyn Watch) -> Group {
         let mut group = Group { subjects: Vec::new(), calibrations: Vec::new() };
         let mut memory = 0;
+        let start = Instant::now();
+        let patience = self.deadline.saturating_duration_since(start).mul_f64(CALIBRATION_SHARE);
         while let Some(&cell) = waiting.first() {
             if Instant::now() >= self.deadline {
                 self.skip_all(waiting);
+                break;
+            }
+            if !group.subjects.is_empty() && start.elapsed() > patience {
                 break;
             }
             let before = group.subjects.len();
@@ -227,12 +241,7 @@ impl MeasuringStage<'_> {
         let factor = share.as_secs_f64() / needed.as_secs_f64();
         for calibration in &mut group.calibrations {
             for row in calibration.rows.iter_mut().flatten() {
-                let shorter = |calls: u64| ((calls as f64 * factor) as u64).max(1);
-                row.calls.batches = shorter(row.calls.batches);
-                if row.calls.batches == 1 {
-                    row.calls.per_batch = shorter(row.calls.per_batch);
-                }
-                row.wash_out = shorter(row.wash_out);
+                *row = row.shortened(factor);
             }
         }
         for (subject, calibration) in group.subjects.iter().zip(&group.calibrations) {
@@ -245,22 +254,26 @@ impl MeasuringStage<'_> {
         for subject in &mut group.subjects {
             let cell = &self.plan.cells[subject.cell];
             let gate = Gate::new(cell.kernel, cell.own_function, self.seed);
-            let work = cell.work().unwrap_or(f64::INFINITY);
             let Subject { data, rows, .. } = subject;
+            let expected = gate.expected(data.as_mut(), &cell.size);
             for row in rows {
                 let known = &mut self.rows[subject.cell][row.index];
-                if known.failure.is_some() {
+                let Some(calibration) = known.calibration.filter(|_| known.failure.is_none())
+                else {
                     continue;
-                }
+                };
                 let timed = Timed {
                     variant: cell.rows[row.index].variant,
                     routine: row.routine.as_ref(),
                     data: data.as_mut(),
                     caller: &row.caller,
+                    calls: calibration.calls,
                 };
-                if let Err(reason) = gate.recheck(timed, work) {
-                    known.failure = Some(reason.to_string());
-                }
+                let checked = match &expected {
+                    Ok(expected) => gate.recheck(timed, expected.as_ref()),
+                    Err(reason) => Err(reason.clone()),
+                };
+                known.failure = checked.err().map(|reason| reason.to_string());
             }
         }
     }

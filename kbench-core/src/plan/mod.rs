@@ -59,7 +59,7 @@ impl Cell {
     /// The amount of work, by the attribute's closure or as the product of the axes. Runs user code.
     pub fn work(&self) -> Result<f64, Fault> {
         let work = guard(|| self.kernel.definition.work(&self.size.values))?;
-        Ok(work.or(self.size.product().map(|product| product as f64)).unwrap_or(f64::INFINITY))
+        Ok(work.or(self.size.product().map(|product| product as f64)).unwrap_or(f64::NAN))
     }
 }
 

@@ -24,7 +24,7 @@ pub trait Element: Copy + Send + Sync + 'static {
     const ROUNDOFF: f64;
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
-    /// The value as `f64`.
+    /// The value as `f64`; 64-bit integers are exact up to 2^53.
     fn to_f64(self) -> f64;
     /// The bits, for comparisons that must see every difference.
     fn bits(self) -> u64;

@@ -9,12 +9,15 @@ mod lend;
 mod operand;
 mod oracle;
 mod random;
+mod splitmix;
 
 pub use element::{Element, Poison};
 pub use half::{bf16, f16};
 pub use lend::{Lend, Lent};
 pub use operand::{Fingerprint, Operand};
 pub use oracle::{Oracle, OracleArgument};
+pub(crate) use splitmix::SplitMix;
+
 pub use random::{
     Distribution, constant, default_input, integers, normal, range, uniform, with_seed, zeros,
 };

@@ -35,7 +35,8 @@ pub trait Operand: 'static {
         let _ = fingerprint;
     }
 
-    /// The memory that a kernel moves when it goes over this value once.
+    /// The memory that a kernel moves when it goes over this value once. A type that owns memory elsewhere should say how
+    /// much: the number of fresh copies for `in_place` follows from it.
     fn bytes(&self) -> usize {
         std::mem::size_of_val(self)
     }
@@ -45,9 +46,9 @@ pub trait Operand: 'static {
         let _ = ranges;
     }
 
-    /// Relative rounding error of its element type; 0 for exact types and for types that are not looked into.
-    fn roundoff(&self) -> f64 {
-        0.0
+    /// Appends the relative rounding error of every part's element type; 0 for exact types.
+    fn roundoffs(&self, parts: &mut Vec<f64>) {
+        let _ = parts;
     }
 
     /// Why the call that returned this value failed, if it did.
@@ -102,8 +103,8 @@ macro_rules! scalar_operand {
             fn fingerprint(&self, fingerprint: &mut Fingerprint) {
                 fingerprint.add(self.bits());
             }
-            fn roundoff(&self) -> f64 {
-                <$type as Element>::ROUNDOFF
+            fn roundoffs(&self, parts: &mut Vec<f64>) {
+                parts.push(<$type as Element>::ROUNDOFF);
             }
         }
     )*};
@@ -139,8 +140,8 @@ macro_rules! slice_operand {
                 let range = self.as_ptr_range();
                 ranges.push(range.start as usize..range.end as usize);
             }
-            fn roundoff(&self) -> f64 {
-                T::ROUNDOFF
+            fn roundoffs(&self, parts: &mut Vec<f64>) {
+                parts.push(T::ROUNDOFF);
             }
         }
     )*};
@@ -175,8 +176,10 @@ impl<T: Operand, E: Display + 'static> Operand for Result<T, E> {
     fn bytes(&self) -> usize {
         self.as_ref().map_or(0, Operand::bytes)
     }
-    fn roundoff(&self) -> f64 {
-        self.as_ref().map_or(0.0, Operand::roundoff)
+    fn roundoffs(&self, parts: &mut Vec<f64>) {
+        if let Ok(value) = self {
+            value.roundoffs(parts);
+        }
     }
     fn failure(&self) -> Option<String> {
         match self {
@@ -199,8 +202,11 @@ impl<T: Operand> Operand for Option<T> {
             value.fingerprint(fingerprint);
         }
     }
-    fn roundoff(&self) -> f64 {
-        self.as_ref().map_or(0.0, Operand::roundoff)
+    fn roundoffs(&self, parts: &mut Vec<f64>) {
+        match self {
+            Some(value) => value.roundoffs(parts),
+            None => parts.push(0.0),
+        }
     }
     fn failure(&self) -> Option<String> {
         self.as_ref().and_then(Operand::failure)
@@ -236,11 +242,9 @@ macro_rules! tuple_operand {
                 let ($($name,)*) = self;
                 $($name.addresses(ranges);)*
             }
-            fn roundoff(&self) -> f64 {
+            fn roundoffs(&self, parts: &mut Vec<f64>) {
                 let ($($name,)*) = self;
-                let roundoff: f64 = 0.0;
-                $(let roundoff = roundoff.max($name.roundoff());)*
-                roundoff
+                $($name.roundoffs(parts);)*
             }
             fn failure(&self) -> Option<String> {
                 let ($($name,)*) = self;

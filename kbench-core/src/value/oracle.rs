@@ -100,6 +100,12 @@ macro_rules! widening {
                 self.value.to_f64()
             }
         }
+        impl<'a> OracleArgument<'a, &'a f64> for Oracle<$type> {
+            fn lend(&'a mut self) -> &'a f64 {
+                self.widen(std::iter::once(self.value.to_f64()));
+                &self.wide[0]
+            }
+        }
         impl<'a> OracleArgument<'a, &'a mut f64> for Oracle<$type> {
             fn lend(&'a mut self) -> &'a mut f64 {
                 self.widen(std::iter::once(self.value.to_f64()));

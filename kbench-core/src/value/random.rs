@@ -9,6 +9,7 @@ use std::f64::consts::TAU;
 use std::ops::Range;
 
 use super::Element;
+use super::splitmix::SplitMix;
 
 thread_local! {
     static STREAM: Cell<Stream> = const { Cell::new(Stream { seed: 0x6b62_656e_6368, next: 0 }) };
@@ -32,32 +33,12 @@ pub fn with_seed<R>(seed: u64, make: impl FnOnce() -> R) -> R {
     make()
 }
 
-/// splitmix64 (Steele, Lea, Flood 2014): integer arithmetic alone, so it is the same everywhere.
-struct Generator(u64);
-
-impl Generator {
-    /// The generator of the next stream of this thread's seed.
-    fn next_stream() -> Self {
-        let stream = STREAM.get();
-        STREAM.set(Stream { next: stream.next + 1, ..stream });
-        let mut generator =
-            Generator(stream.seed ^ stream.next.wrapping_mul(0xd1b5_4a32_d192_ed03));
-        generator.0 = generator.bits();
-        generator
-    }
-
-    fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in [0, 1), with all 53 bits of the mantissa.
-    fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
-    }
+/// The generator of the next stream of this thread's seed.
+fn next_stream() -> SplitMix {
+    let stream = STREAM.get();
+    STREAM.set(Stream { next: stream.next + 1, ..stream });
+    let mut mixer = SplitMix(stream.seed ^ stream.next.wrapping_mul(0xd1b5_4a32_d192_ed03));
+    SplitMix(mixer.bits())
 }
 
 /// A kind of random numbers, for one value or an array; see [`uniform`], [`normal`], [`range`].
@@ -79,7 +60,7 @@ pub fn uniform<D: Distribution>(n: usize) -> D {
 
 /// `n` values, uniform in a range.
 pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
-    let mut generator = Generator::next_stream();
+    let mut generator = next_stream();
     D::draw(n, &mut || range.start + (range.end - range.start) * generator.unit())
 }
 
@@ -88,7 +69,7 @@ pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
 /// Box and Muller's transform on top of logarithm, root and cosine of our own, because those of the platform may differ
 /// in the last bit.
 pub fn normal<D: Distribution>(n: usize) -> D {
-    let mut generator = Generator::next_stream();
+    let mut generator = next_stream();
     D::draw(n, &mut || {
         let radius = (-2.0 * portable::ln(1.0 - generator.unit())).sqrt();
         radius * portable::cos(TAU * generator.unit())
@@ -101,11 +82,11 @@ pub fn normal<D: Distribution>(n: usize) -> D {
 /// If the range is empty.
 pub fn integers<T: Element>(n: usize, range: Range<i64>) -> Vec<T> {
     assert!(!range.is_empty(), "integers(n, {range:?}): the range is empty");
-    let mut generator = Generator::next_stream();
+    let mut generator = next_stream();
     let width = range.end.wrapping_sub(range.start) as u64;
     (0..n)
         .map(|_| {
-            let offset = ((u128::from(generator.bits()) * u128::from(width)) >> 64) as i64;
+            let offset = generator.below(width) as i64;
             T::from_f64(range.start.wrapping_add(offset) as f64)
         })
         .collect()
