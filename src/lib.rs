@@ -27,25 +27,27 @@
 /// | `sizes = pow2(10..=24)` | powers of two | |
 /// | `sizes = { rows: [1, 16], dim: [1024] }` | every combination of several axes | |
 /// | `sizes = ["small" => (rows = 64, dim = 1024)]` | labelled shapes | |
-/// | `inputs = \|rows, dim\| (..)` | one value per parameter; closure parameters are axes, by name | uniform data of length `n` |
+/// | `inputs = \|rows, dim\| (..)` | one value per parameter; closure parameters are axes, by name (or a function of all axes) | uniform data of length `n` |
 /// | `in_place` | outputs are also inputs: every timed call gets fresh ones | outputs are poisoned before a check |
 /// | `in_place = reuse` | outputs are also inputs, and a call on the last result is as good | |
 /// | `reference = path` | independent oracle; each parameter has the kernel's type or its `f64` twin | the kernel's own function |
-/// | `tolerance = 1e-5` | relative | 8·u·√r for round-off u and r terms per output |
-/// | `work = \|rows, dim\| ..` | amount of work | product of the axes |
+/// | `tolerance = 1e-5` | relative | 8·u·√r for round-off u and r = work per output element (at most the inputs) |
+/// | `work = \|rows, dim\| ..` | amount of work, which thresholds count and the default tolerance follows | product of the axes |
 /// | `flops`, `bytes` | operations and bytes of one call | none; every slice once |
-/// | `valid = head_dim % 2 == 0` | sizes at which the kernel is defined | all |
-/// | `types = [f32, f64]` | instances of a generic function | |
+/// | `valid = head_dim % 2 == 0` | sizes at which the kernel is defined; kbench checks at awkward sizes of its own choice | all |
+/// | `types = [f32, f64]` | instances of a generic function; `<f32, 8>` for several parameters | |
 /// | `name = ".."` | name in reports | the function's |
 /// | `ignore = "reason"` | left out unless asked for | |
-/// | `expect = [speedup >= 2.0 at n >= 4096, time < 10us]` | performance targets | |
+/// | `expect = [speedup >= 2.0 at n >= 4096, time < 10us]` | performance targets; recorded, not yet judged | |
 /// | `crate = path` | where kbench is, when it is renamed | `::kbench` |
 ///
 /// # A variant
 ///
 /// `of = path` names the kernel's function; the variant inherits its sizes, inputs, work, reference and tolerance.
 /// `parallel` and `cuda` name the backend. `threshold = 1 << 16` (work) or `threshold = rows * dim >= 16_384` (a
-/// condition on the axes) says from where on it is claimed to beat the base.
+/// condition on the axes) says from where on it is claimed to beat the base; it is recorded, not yet judged. `flops`,
+/// `bytes`, `tolerance` and `valid` may be the variant's own. Other kernels' types in a generic variant: `of = norm` with
+/// `types = [f32]` is a variant of `norm<f32>`, and `of = norm<f32, 8>` names the instance itself.
 ///
 /// ```
 /// # use kbench::prelude::*;
@@ -57,6 +59,13 @@
 /// #     double(x, y)
 /// }
 /// ```
+///
+/// # Types of your own
+///
+/// A struct as a parameter or result needs `impl kbench::Operand for MyType {}`, and `Clone`. A returned `Result` is a
+/// fallible kernel: an `Err` fails the variant at that size, with its text.
+///
+/// # Names
 ///
 /// The attribute also emits a hidden struct of the function's name, by which `of` finds the kernel. It lives in the
 /// namespace of types and modules: a module and a kernel of the same name cannot be in scope together.
@@ -72,12 +81,21 @@ pub use kbench_core::{
 pub use kbench_core::{
     cuda::{DeviceSlice, Gpu, GpuError, GpuResult, Upload},
     report::Report,
-    value::{Element, Lend, Lent, Operand},
+    value::{Element, Fingerprint, Lend, Lent, Operand, Poison},
 };
 
 #[cfg(feature = "run")]
 #[doc(hidden)]
 pub use kbench_core::__private;
+
+#[cfg(not(feature = "run"))]
+mod production;
+
+#[cfg(not(feature = "run"))]
+pub use production::{
+    DeviceSlice, Element, Fingerprint, Gpu, GpuError, GpuResult, Lend, Lent, Operand, Poison,
+    Upload,
+};
 
 /// What a file with kernels needs: the attribute, and the functions that make data.
 pub mod prelude {
@@ -88,4 +106,7 @@ pub mod prelude {
         cuda::{DeviceSlice, Gpu, GpuResult},
         value::{Element, bf16, constant, f16, integers, normal, range, uniform, zeros},
     };
+
+    #[cfg(not(feature = "run"))]
+    pub use crate::{DeviceSlice, Element, Gpu, GpuResult};
 }

@@ -45,8 +45,8 @@ impl Environment {
             ));
         } else if debug_assertions {
             warnings.push(
-                "debug assertions are on in the measured code: overflow and bounds are checked beyond what a release \
-                 build does; set `debug-assertions = false` in the profile"
+                "debug assertions are on in the measured code: it checks for overflow, and may not be optimised at all; \
+                 use `cargo bench`, `--release`, or set `debug-assertions = false` in the profile"
                     .to_owned(),
             );
         }

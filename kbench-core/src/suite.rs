@@ -8,7 +8,7 @@ use crate::infer::Rules;
 use crate::measure::{Effort, Measured, measure_plan};
 use crate::plan::{Plan, PlanError, Selection};
 use crate::registry::{RegisteredKernel, Registry, RegistryError};
-use crate::report::{Report, SCHEMA, Seconds, assemble};
+use crate::report::{PlanReport, Report, SCHEMA, Seconds, assemble};
 use crate::watch::Watch;
 
 /// What a run is about and how much effort it makes.
@@ -106,6 +106,7 @@ impl Suite {
     /// [`run`](Self::run), telling what goes on.
     pub fn run_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
+        let began = SystemTime::now();
         let started = Instant::now();
         let checked = check_plan(&plan, Coverage::EverySize, self.configuration.seed, watch);
         let checking = started.elapsed().as_secs_f64();
@@ -114,16 +115,17 @@ impl Suite {
         let measured = measure_plan(&plan, &checked, effort, *seed, watch);
         let measuring = started.elapsed().as_secs_f64();
         let seconds = Seconds { checking, measuring, budget: effort.budget.as_secs_f64() };
-        Ok(self.report(&plan, &checked, &measured, seconds))
+        Ok(self.report(began, &plan, &checked, &measured, seconds))
     }
 
     /// Checks what is selected on small sizes, without timing anything.
     pub fn test_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
+        let began = SystemTime::now();
         let started = Instant::now();
         let checked = check_plan(&plan, Coverage::SmallSizes, self.configuration.seed, watch);
         let seconds = Seconds { checking: started.elapsed().as_secs_f64(), ..Seconds::default() };
-        Ok(self.report(&plan, &checked, &Measured::default(), seconds))
+        Ok(self.report(began, &plan, &checked, &Measured::default(), seconds))
     }
 
     fn selected(&self) -> Result<Plan, SuiteError> {
@@ -131,8 +133,16 @@ impl Suite {
         if plan.cells.is_empty() { Err(SuiteError::NothingSelected) } else { Ok(plan) }
     }
 
+    /// A report about no row at all.
+    pub fn empty_report(&self) -> Result<Report, SuiteError> {
+        let plan = self.plan()?;
+        let nothing = Plan { cells: Vec::new(), ..plan };
+        Ok(self.report(SystemTime::now(), &nothing, &[], &Measured::default(), Seconds::default()))
+    }
+
     fn report(
         &self,
+        began: SystemTime,
         plan: &Plan,
         checked: &[Vec<CheckedRow>],
         measured: &Measured,
@@ -142,9 +152,15 @@ impl Suite {
         let debug_assertions = plan.rows().any(|(_, row)| row.variant.debug_assertions);
         Report {
             schema: SCHEMA,
-            started: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
-            command: std::env::args().collect(),
+            started: began.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             seed: self.configuration.seed,
+            plan: PlanReport {
+                effort: self.configuration.effort.clone(),
+                threads: self.configuration.threads.clone(),
+                significance: self.configuration.rules.significance,
+                margin: self.configuration.rules.margin,
+            },
             warnings: environment.warnings(debug_assertions),
             environment,
             launches: measured.measurement.launches.len(),

@@ -44,6 +44,7 @@ pub(crate) struct Kernel {
 pub(crate) struct Variant {
     pub(crate) of: Path,
     pub(crate) threshold: Option<Threshold>,
+    pub(crate) valid: Option<Condition>,
 }
 
 #[derive(Clone, Copy, PartialEq)]

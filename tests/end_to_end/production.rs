@@ -17,6 +17,12 @@ fn without_the_runtime_kbench_is_its_macro_and_nothing_else() {
     assert_eq!(of_kbench, ["kbench", "kbench-macros"], "\n{}", tree.stdout);
 }
 
+#[test]
+fn what_a_signature_may_name_exists_without_the_runtime() {
+    // `T: Element`, `impl Operand for` a type of one's own, and the types of a CUDA variant.
+    downstream(&["rustc", "--quiet", "--lib", "--", "-Dwarnings"]).assert_code(0);
+}
+
 /// The library after macro expansion, with or without the runtime.
 fn expanded(features: &[&str]) -> String {
     let arguments =

@@ -1,6 +1,6 @@
 //! Sizes at which kernels go wrong: one, primes, and just beside the widths of vectors and tiles.
 
-use crate::kernel::KernelEntry;
+use crate::kernel::{Condition, KernelEntry};
 use crate::plan::{Size, sizes_of};
 
 /// Per axis and round: ones; small primes; primes around 8, 16 and 32, the usual vector widths and tiles.
@@ -9,8 +9,9 @@ const ROUNDS: [[usize; 4]; 4] = [[1, 1, 1, 1], [3, 7, 5, 2], [17, 31, 13, 3], [6
 /// The cost of a check must stay small whatever the number of axes.
 const LARGEST_PRODUCT: usize = 200_000;
 
-/// Up to four awkward sizes at which the kernel says it is defined, none larger than the listed ones on any axis.
-pub fn awkward_sizes(kernel: &KernelEntry) -> Vec<Size> {
+/// Up to four awkward sizes at which kernel and variant say they are defined, none larger than the listed ones on any
+/// axis.
+pub fn awkward_sizes(kernel: &KernelEntry, variant: Option<Condition>) -> Vec<Size> {
     let Ok(listed) = sizes_of(kernel, |_| None) else { return Vec::new() };
     let largest: Vec<usize> = (0..kernel.axes.len())
         .map(|axis| listed.iter().map(|size| size.values[axis]).max().unwrap_or(1))
@@ -19,7 +20,7 @@ pub fn awkward_sizes(kernel: &KernelEntry) -> Vec<Size> {
     for round in ROUNDS {
         let wanted: Vec<usize> =
             largest.iter().enumerate().map(|(axis, &max)| round[axis % 4].min(max)).collect();
-        let size = nearest_valid(kernel, &wanted, &largest);
+        let size = nearest_valid(kernel, variant, &wanted, &largest);
         if let Some(size) = size.filter(|size| !sizes.contains(size)) {
             sizes.push(size);
         }
@@ -31,9 +32,16 @@ pub fn awkward_sizes(kernel: &KernelEntry) -> Vec<Size> {
 ///
 /// Conditions are met by stepping single axes first and all axes together then: enough for "even", "a multiple of 8" or
 /// "a power of two" on any axis, without asking the user for a list.
-fn nearest_valid(kernel: &KernelEntry, wanted: &[usize], largest: &[usize]) -> Option<Size> {
+fn nearest_valid(
+    kernel: &KernelEntry,
+    variant: Option<Condition>,
+    wanted: &[usize],
+    largest: &[usize],
+) -> Option<Size> {
     let valid = |values: &[usize]| {
-        values.iter().product::<usize>() <= LARGEST_PRODUCT && kernel.definition.valid(values)
+        values.iter().product::<usize>() <= LARGEST_PRODUCT
+            && kernel.definition.valid(values)
+            && variant.is_none_or(|variant| (variant.holds)(values))
     };
     if valid(wanted) {
         return Some(Size::of(wanted));
@@ -67,8 +75,16 @@ mod tests {
 
     #[test]
     fn one_and_primes_are_among_them() {
-        let sizes = awkward_sizes(Double::ENTRY);
+        let sizes = awkward_sizes(Double::ENTRY, None);
         let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
         assert_eq!(values, [1, 3, 17, 67]);
+    }
+
+    #[test]
+    fn a_variant_that_needs_multiples_of_eight_gets_them() {
+        let valid = Condition { text: "n % 8 == 0", holds: |size| size[0].is_multiple_of(8) };
+        let sizes = awkward_sizes(Double::ENTRY, Some(valid));
+        let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
+        assert_eq!(values, [8, 24, 72]);
     }
 }

@@ -80,7 +80,7 @@ pub(super) fn compare(
 ) -> Result<ErrorFigures, Reason> {
     if got.len() != expected.parts.len() {
         let (got, expected) = (got.len(), expected.parts.len());
-        return Err(Reason::Length { output: "the list of outputs".into(), got, expected });
+        return Err(Reason::Outputs { got, expected });
     }
     let mut furthest: Option<ErrorFigures> = None;
     for (part, got) in got.iter().enumerate() {

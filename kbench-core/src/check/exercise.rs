@@ -88,7 +88,8 @@ impl Source {
         }
         let work = self.work(size)?;
         let elements = outputs.parts.iter().map(Vec::len).sum::<usize>().max(1);
-        let terms = (work / elements as f64).max(1.0);
+        // A reduction cannot be longer than its inputs, whatever `work` says.
+        let terms = (work / elements as f64).clamp(1.0, (data.elements() as f64).max(1.0));
         Ok(Some(Expected { parts: outputs.parts, scales, terms }))
     }
 

@@ -67,7 +67,7 @@ impl fmt::Display for Remark {
                 "weak check: zeros would pass too, so the check cannot tell right from wrong; give other inputs or a smaller `tolerance`"
             }
             Remark::NothingToCompare => {
-                "nothing to compare: the kernel has neither a `&mut` parameter nor a return value that can be looked into"
+                "nothing to compare: no output has an element that can be looked into"
             }
             Remark::NotDeterministic => {
                 "not deterministic: two calls on the same input differ in their bits, within the tolerance"
@@ -121,7 +121,10 @@ pub enum Reason {
         errors: ErrorFigures,
     },
     /// Elements of an output keep what was there before.
-    #[error("{count} element(s) of `{output}` are never written, the first at index {first}")]
+    #[error(
+        "{count} element(s) of `{output}` are never written, the first at index {first}; if the kernel goes on from what \
+         is in `{output}`, say `in_place`"
+    )]
     Unwritten {
         /// The output.
         output: String,
@@ -141,6 +144,17 @@ pub enum Reason {
         got: f64,
         /// What should be.
         expected: f64,
+    },
+    /// Another number of outputs than the reference.
+    #[error(
+        "it has {got} output(s) where {expected} are expected: every variant, and the reference, must return what the \
+         kernel's own function returns"
+    )]
+    Outputs {
+        /// How many.
+        got: usize,
+        /// How many there should be.
+        expected: usize,
     },
     /// Another number of elements than the reference.
     #[error("`{output}` has {got} element(s) where {expected} are expected")]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::{Check, Gate, Wrong};
-use crate::kernel::{Implementation, VariantEntry};
+use crate::kernel::{Implementation, VariantEntry, guard};
 use crate::plan::{Cell, Plan, Row};
 use crate::watch::{Stage, Watch};
 
@@ -123,6 +123,14 @@ fn reason_to_skip(cell: &Cell, row: &Row) -> Option<String> {
     }
     if matches!(row.variant.implementation, Implementation::Device) {
         return Some("this version of kbench has no CUDA backend".to_owned());
+    }
+    if guard(|| cell.kernel.definition.valid(&cell.size.values)) == Ok(false) {
+        return Some("the kernel is not defined at this size, says its `valid`".to_owned());
+    }
+    if let Some(valid) = row.variant.valid
+        && guard(|| (valid.holds)(&cell.size.values)) == Ok(false)
+    {
+        return Some(format!("the variant is only defined where {}", valid.text));
     }
     if cell.size.product().is_none() {
         return Some("the product of its axes does not fit in 64 bits".to_owned());

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ffi::OsString;
 
-use super::flags::{FLAGS, Flag, RESERVED, long, short};
+use super::flags::{EXCLUSIVE, FLAGS, Flag, RESERVED, long, short};
 use crate::plan::nearest;
 
 /// What was typed, flag by flag.
@@ -12,6 +12,8 @@ pub(super) struct Arguments {
     values: HashMap<&'static str, Vec<String>>,
     /// Words that are no flags.
     pub(super) filters: Vec<String>,
+    /// Flags whose value comes from a variable.
+    from_variables: Vec<&'static str>,
     /// Variables that look like ours and are not.
     pub(super) unknown_variables: Vec<String>,
 }
@@ -68,7 +70,15 @@ impl Arguments {
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Option<T>, String> {
         let value = self.all(name).last();
-        value.map(|value| parse(value).map_err(|error| format!("--{name}: {error}"))).transpose()
+        value.map(|value| parse(value).map_err(|error| self.blame(name, &error))).transpose()
+    }
+
+    /// An error with the place where the value was given.
+    fn blame(&self, name: &str, error: &str) -> String {
+        match long(name).filter(|flag| self.from_variables.contains(&flag.name)) {
+            Some(flag) => format!("{}: {error}", flag.variable()),
+            None => format!("--{name}: {error}"),
+        }
     }
 
     /// All values of a flag, parsed; an error names the flag.
@@ -78,7 +88,7 @@ impl Arguments {
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Result<Vec<T>, String> {
         let values = self.all(name).iter();
-        values.map(|value| parse(value).map_err(|error| format!("--{name}: {error}"))).collect()
+        values.map(|value| parse(value).map_err(|error| self.blame(name, &error))).collect()
     }
 
     fn take_long(
@@ -137,6 +147,10 @@ impl Arguments {
             let name = name.into_string().ok().filter(|name| name.starts_with("KBENCH_"))?;
             Some((name, value))
         });
+        let is_typed = |flag: &&str| self.values.contains_key(flag);
+        let excluded = EXCLUSIVE.iter().filter(|set| set.iter().any(|flag| is_typed(&flag)));
+        let typed: Vec<&str> =
+            self.values.keys().chain(excluded.copied().flatten()).copied().collect();
         for (name, value) in ours {
             let Some(flag) = FLAGS.iter().find(|flag| flag.variable() == name) else {
                 if !OTHER_VARIABLES.contains(&name.as_str()) {
@@ -145,11 +159,17 @@ impl Arguments {
                 continue;
             };
             let value = text(value).map_err(|error| format!("{name}: {error}"))?;
-            if value.is_empty() || self.values.contains_key(flag.name) {
+            if value.is_empty() || typed.contains(&flag.name) {
                 continue;
             }
             match flag.value {
-                Some(_) => self.put(flag, value)?,
+                // Several values of a flag that may be repeated are separated by semicolons.
+                Some(_) => {
+                    for value in value.split(';').filter(|value| !value.is_empty()) {
+                        self.put(flag, value.to_owned())?;
+                    }
+                    self.from_variables.push(flag.name);
+                }
                 None => match value.as_str() {
                     "1" | "true" | "yes" | "on" => self.put(flag, String::new())?,
                     "0" | "false" | "no" | "off" => {}
@@ -221,6 +241,8 @@ mod tests {
         assert_eq!(arguments.all("seed"), ["5"]);
         assert!(arguments.is_on("quick") && !arguments.is_on("thorough"));
         assert_eq!(parse(&[], &variables).expect("valid").all("seed"), ["7"]);
+        let thorough = parse(&["--thorough"], &variables).expect("valid");
+        assert!(!thorough.is_on("quick"), "a typed flag beats the variable of its opposite");
     }
 
     #[test]

@@ -140,6 +140,13 @@ pub(super) const FLAGS: &[Flag] = &[
     Flag { short: Some('Z'), ..option("unstable", "FLAG", Group::Hidden, "") },
 ];
 
+/// Flags of which one excludes the others: when one is typed, variables of the others do not count.
+pub(super) const EXCLUSIVE: &[&[&str]] = &[
+    &["quick", "thorough"],
+    &["ignored", "include-ignored"],
+    &["help", "version", "list", "list-kernels", "list-sizes", "test", "bench"],
+];
+
 /// Flags that later versions give a meaning; naming one is an error that says so, not a typing error.
 pub(super) const RESERVED: &[&str] = &[
     "launches",

@@ -16,11 +16,12 @@ pub use options::DefaultMode;
 use std::process::ExitCode;
 
 use options::{Mode, Options};
-use output::{print, write_exports};
+use output::{print, say, write_exports};
 
-use crate::plan::nearest;
+use crate::plan::{PlanError, nearest};
 use crate::report::{
-    Progress, Report, TestFormat, json_rows, list, list_kernels, list_sizes, terminal, test_report,
+    ListFormat, Progress, Report, TestFormat, json_rows, list, list_kernels, list_sizes, terminal,
+    test_report,
 };
 use crate::{Suite, SuiteError};
 
@@ -36,7 +37,7 @@ pub fn main(default: DefaultMode) -> ExitCode {
 }
 
 fn complain(error: &dyn std::fmt::Display, exit: Exit) -> Exit {
-    eprintln!("error: {error}");
+    say(&format!("error: {error}"));
     exit
 }
 
@@ -46,7 +47,7 @@ fn run(options: Options) -> Exit {
         Mode::Version => return print(concat!("kbench ", env!("CARGO_PKG_VERSION"), "\n")),
         _ => {}
     }
-    options.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    options.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let suite = match Suite::discover() {
         Ok(suite) => {
             suite.configure(|configuration| *configuration = options.configuration.clone())
@@ -56,13 +57,11 @@ fn run(options: Options) -> Exit {
     let result = match options.mode {
         Mode::Test => test(&suite, &options),
         Mode::Measure => measure(&suite, &options),
-        _ => suite.plan().map(|plan| {
-            let terse = options.format == TestFormat::Terse;
-            match options.mode {
-                Mode::ListKernels => print(&list_kernels(&plan)),
-                Mode::ListSizes => print(&list_sizes(&plan)),
-                _ => print(&list(&plan, options.only_ignored(), terse)),
-            }
+        _ => suite.plan().map(|plan| match options.mode {
+            Mode::ListKernels => print(&list_kernels(&plan)),
+            Mode::ListSizes => print(&list_sizes(&plan)),
+            _ if options.format == TestFormat::Terse => print(&list(&plan, ListFormat::Terse)),
+            _ => print(&list(&plan, ListFormat::Counted)),
         }),
     };
     result.unwrap_or_else(|error| failure(&suite, &error, &options))
@@ -100,37 +99,44 @@ fn outcome(report: &Report) -> Exit {
     let mut names: Vec<String> = Vec::new();
     for row in report.failed() {
         let name = format!("  {}/{}/{}: {}", row.kernel, row.variant, row.element, row.status);
-        if !names.contains(&name) {
+        if names.last() != Some(&name) && !names.iter().rev().take(100).any(|known| *known == name)
+        {
             names.push(name);
         }
     }
     if names.is_empty() {
         return Exit::Fine;
     }
-    eprintln!(
-        "error: {} of {} rows failed\n{}",
-        report.failed().count(),
-        report.rows.len(),
-        names.join("\n")
-    );
+    let (failed, all) = (report.failed().count(), report.rows.len());
+    say(&format!("error: {failed} of {all} rows failed\n{}", names.join("\n")));
     Exit::CheckFailed
 }
 
 fn failure(suite: &Suite, error: &SuiteError, options: &Options) -> Exit {
     match error {
-        // Cargo hands one filter to every test and bench target; libtest passes where it matches nothing, and so do we.
-        SuiteError::NothingSelected if options.mode == Mode::Test && options.has_filters() => {
-            print(
-                "\nrunning 0 tests\n\ntest result: ok. 0 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n\n",
-            )
-        }
         SuiteError::NothingSelected => {
             let hint = options.first_filter().and_then(|filter| nearest_part(suite, filter));
-            let hint = hint.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-            complain(&format!("{error}{hint}"), Exit::NothingSelected)
+            let hint = match hint {
+                Some(_) if options.configuration.selection.exact => {
+                    "; with --exact a filter is a whole name, as --list shows it".to_owned()
+                }
+                Some(near) => format!("; did you mean `{near}`?"),
+                None => String::new(),
+            };
+            // Cargo hands one filter to every test and bench target; libtest passes where it matches nothing, and so
+            // does test mode.
+            let empty = suite.empty_report().ok();
+            match empty.filter(|_| options.mode == Mode::Test && options.has_filters()) {
+                Some(report) => {
+                    say(&format!("note: {error}{hint}"));
+                    let text = test_report(&report, options.format, options.style);
+                    print(&text).or(write_exports(&report, &options.exports))
+                }
+                None => complain(&format!("{error}{hint}"), Exit::NothingSelected),
+            }
         }
-        SuiteError::Plan(_) => complain(error, Exit::NothingSelected),
-        SuiteError::Registry(_) => complain(error, Exit::Usage),
+        SuiteError::Plan(PlanError::Unknown { .. }) => complain(error, Exit::NothingSelected),
+        SuiteError::Plan(_) | SuiteError::Registry(_) => complain(error, Exit::Usage),
     }
 }
 

@@ -69,17 +69,13 @@ impl Options {
             format: format(&arguments, quiet)?,
             style: style(&arguments)?,
             quiet,
-            exports: arguments.each("export", Export::parse)?,
+            exports: exports(&arguments)?,
             warnings: arguments
                 .unknown_variables
                 .iter()
                 .map(|name| unknown_variable(name))
                 .collect(),
         })
-    }
-
-    pub(super) fn only_ignored(&self) -> bool {
-        self.configuration.selection.ignored == Ignored::Only
     }
 
     pub(super) fn has_filters(&self) -> bool {
@@ -202,6 +198,19 @@ fn style(arguments: &Arguments) -> Result<Style, String> {
     Ok(given.unwrap_or_else(Style::detect))
 }
 
+fn exports(arguments: &Arguments) -> Result<Vec<Export>, String> {
+    let exports = arguments.each("export", Export::parse)?;
+    for (i, export) in exports.iter().enumerate() {
+        if exports[..i].iter().any(|other| other.path == export.path) {
+            let path = export.path.display();
+            return Err(format!(
+                "--export: `{path}` is named twice; the second would replace the first"
+            ));
+        }
+    }
+    Ok(exports)
+}
+
 fn whole<T: FromStr>(text: &str) -> Result<T, String> {
     text.replace('_', "").parse().map_err(|_| format!("`{text}` is not a whole number that fits"))
 }
@@ -262,6 +271,7 @@ mod tests {
             (vec!["--sample-size", "1"], "--sample-size: 1 is too few"),
             (vec!["--export", "xml=x"], "there is no format `xml`"),
             (vec!["--export", "csv=no/such/folder/x.csv"], "does not exist"),
+            (vec!["--export", "csv=x", "--export", "json=x"], "named twice"),
             (vec!["--partition", "3"], "slice:1/4"),
             (vec!["--axis", "dim"], "dim=64,128"),
             (vec!["--color", "red"], "`red` is not auto, always or never"),

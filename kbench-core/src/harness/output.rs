@@ -32,6 +32,9 @@ impl Export {
             "json" => Format::Json,
             _ => return Err(format!("there is no format `{format}`; there are: csv, json")),
         };
+        if path == "-" {
+            return Err("results are printed anyway; name a file, or use --format json".into());
+        }
         let path = PathBuf::from(path);
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
@@ -44,12 +47,17 @@ impl Export {
     }
 }
 
+/// Says something beside the results; nobody may be listening.
+pub(super) fn say(text: &str) {
+    let _ = writeln!(io::stderr(), "{text}");
+}
+
 /// Prints results; a reader that went away is not an error.
 pub(super) fn print(text: &str) -> Exit {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("error: results cannot be printed: {error}");
+            say(&format!("error: results cannot be printed: {error}"));
             Exit::Internal
         }
         _ => Exit::Fine,
@@ -65,15 +73,19 @@ pub(super) fn write_exports(report: &Report, exports: &[Export]) -> Exit {
             Format::Json => json(report).map_err(io::Error::other),
         };
         if let Err(error) = text.and_then(|text| write_atomically(path, &text)) {
-            eprintln!("error: `{}` cannot be written: {error}", path.display());
+            say(&format!("error: `{}` cannot be written: {error}", path.display()));
             exit = Exit::Internal;
         }
     }
     exit
 }
 
-/// A reader sees the old file or the new one, never a part.
+/// A reader sees the old file or the new one, never a part. What is no plain file (a pipe, a device) is written to.
 fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return fs::write(path, text);
+    }
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);

@@ -11,5 +11,5 @@ mod welch;
 
 pub use estimate::{Estimate, Observations, Scope};
 pub use holm::holm;
-pub use verdict::{Comparison, Judgement, Rules, Verdict, compare, judge};
+pub use verdict::{Comparison, Judged, Judgement, Rules, Verdict, compare, judge};
 pub use welch::{Welch, student_quantile, student_two_sided};

@@ -31,8 +31,6 @@ pub struct Comparison {
     pub high: f64,
     /// The test on logarithms of times; positive when the row is faster.
     pub welch: Welch,
-    /// The smallest difference, as a share, that a run like this would find with a power of 80 %.
-    pub detectable: f64,
     /// What the observations are repetitions of.
     pub scope: Scope,
 }
@@ -45,7 +43,6 @@ pub fn compare(base: &Observations, row: &Observations) -> Option<Comparison> {
         speedup: welch.difference.exp(),
         low: low.exp(),
         high: high.exp(),
-        detectable: welch.detectable().exp_m1(),
         welch,
         scope: row.scope,
     })
@@ -94,15 +91,31 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Judges all comparisons of a report together; gives the adjusted p and the verdict of each.
-pub fn judge(comparisons: &[Comparison], rules: Rules) -> Vec<(f64, Verdict)> {
+/// A comparison judged together with all others of its report.
+#[derive(Clone, Copy, Debug)]
+pub struct Judged {
+    /// p, adjusted for the number of comparisons.
+    pub p_adjusted: f64,
+    /// The smallest difference, as a share, that a run like this would find with a power of 80 % among as many.
+    pub detectable: f64,
+    /// What is said.
+    pub verdict: Verdict,
+}
+
+/// Judges all comparisons of a report together.
+pub fn judge(comparisons: &[Comparison], rules: Rules) -> Vec<Judged> {
     let p: Vec<f64> = comparisons.iter().map(|c| c.welch.p).collect();
+    let level = rules.significance / comparisons.len().max(1) as f64;
     comparisons
         .iter()
         .zip(holm(&p))
-        .map(|(comparison, p)| {
-            let judgement = judge_one(comparison, p, rules);
-            (p, Verdict { judgement, provisional: comparison.scope == Scope::Segments })
+        .map(|(comparison, p_adjusted)| Judged {
+            p_adjusted,
+            detectable: comparison.welch.detectable(level).exp_m1(),
+            verdict: Verdict {
+                judgement: judge_one(comparison, p_adjusted, rules),
+                provisional: comparison.scope == Scope::Segments,
+            },
         })
         .collect()
 }
@@ -132,7 +145,7 @@ mod tests {
 
     fn word(base: (f64, f64), row: (f64, f64)) -> String {
         let comparison = compare(&observations(base.0, base.1), &observations(row.0, row.1));
-        judge(&[comparison.expect("enough")], Rules::default())[0].1.to_string()
+        judge(&[comparison.expect("enough")], Rules::default())[0].verdict.to_string()
     }
 
     #[test]
@@ -156,8 +169,17 @@ mod tests {
     fn many_comparisons_raise_the_bar() {
         let weak = compare(&observations(100.0, 0.02), &observations(102.0, 0.02)).expect("enough");
         assert!(weak.welch.p < 0.05, "{}", weak.welch.p);
-        let alone = judge(&[weak], Rules::default())[0].1.judgement;
-        let crowd = judge(&[weak; 50], Rules::default())[0].1.judgement;
+        let alone = judge(&[weak], Rules::default())[0].verdict.judgement;
+        let crowd = judge(&[weak; 50], Rules::default())[0].verdict.judgement;
         assert_eq!((alone, crowd), (Judgement::Slower, Judgement::Inconclusive));
+    }
+
+    #[test]
+    fn what_could_have_been_seen_grows_with_the_number_of_comparisons() {
+        let comparison =
+            compare(&observations(100.0, 0.02), &observations(100.0, 0.02)).expect("enough");
+        let alone = judge(&[comparison], Rules::default())[0].detectable;
+        let crowd = judge(&[comparison; 50], Rules::default())[0].detectable;
+        assert!(0.0 < alone && alone < crowd && crowd < 3.0 * alone, "{alone} {crowd}");
     }
 }

@@ -53,9 +53,11 @@ impl Welch {
         (self.difference - half, self.difference + half)
     }
 
-    /// The difference that a repetition of this experiment would find with a power of 80 % at the 5 % level.
-    pub fn detectable(&self) -> f64 {
-        (student_quantile(0.975, self.df) + student_quantile(0.8, self.df)) * self.error
+    /// The difference that a repetition of this experiment would find with a power of 80 % at the given level.
+    pub fn detectable(&self, level: f64) -> f64 {
+        let quantiles =
+            student_quantile(1.0 - level / 2.0, self.df) + student_quantile(0.8, self.df);
+        quantiles * self.error
     }
 }
 

@@ -48,6 +48,8 @@ pub trait CellData {
     fn writes_fingerprint(&self) -> u64;
     /// What the reference makes of this data.
     fn reference(&self) -> Option<Outputs>;
+    /// Number of elements of all operands.
+    fn elements(&self) -> usize;
     /// Size of the inputs.
     fn read_bytes(&self) -> usize;
     /// Size of the outputs.
@@ -136,6 +138,13 @@ impl<K: Kernel> CellData for Data<K> {
 
     fn reference(&self) -> Option<Outputs> {
         K::reference(&self.reads, &self.initial)
+    }
+
+    fn elements(&self) -> usize {
+        let mut parts = Vec::new();
+        self.reads.elements(&mut parts);
+        self.writes.elements(&mut parts);
+        parts.iter().map(Vec::len).sum()
     }
 
     fn read_bytes(&self) -> usize {

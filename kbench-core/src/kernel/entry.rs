@@ -74,6 +74,8 @@ pub struct VariantEntry {
     pub backend: Backend,
     /// From where on its author claims that it beats the base.
     pub threshold: Option<Threshold>,
+    /// Sizes at which this variant is defined, when they are not all of the kernel's.
+    pub valid: Option<Condition>,
     /// Performance targets.
     pub expectations: &'static [Expectation],
     /// Why it is left out unless asked for.

@@ -37,6 +37,8 @@ pub struct Returned {
     pub fingerprint: u64,
     /// The `Err` it returned.
     pub failure: Option<String>,
+    /// Size of the return value.
+    pub bytes: usize,
     /// Memory that the return value owns until it is dropped; 0 when there is nothing to drop.
     pub held_bytes: usize,
     /// Relative rounding error of every part's element type.
@@ -143,6 +145,7 @@ fn call<K: Kernel, O: Operand>(
         parts,
         fingerprint: Fingerprint::of(&output).value(),
         failure: output.failure(),
+        bytes: output.bytes(),
         held_bytes: if needs_drop::<O>() { output.bytes().max(size_of::<O>()) } else { 0 },
         roundoffs,
     }

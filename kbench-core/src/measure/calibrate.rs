@@ -30,6 +30,8 @@ pub struct RowCalibration {
     pub overhead: f64,
     /// Nanoseconds of one call, roughly.
     pub estimate: f64,
+    /// Bytes that a call returns.
+    pub returned_bytes: usize,
     /// Nanoseconds per call that go into preparing fresh data between batches, roughly.
     pub preparation: f64,
 }
@@ -58,7 +60,7 @@ impl RowCalibration {
         let total = shorter(self.calls.total());
         let batches = total.div_ceil(self.calls.per_batch);
         let calls = Calls { per_batch: total.div_ceil(batches), batches };
-        RowCalibration { calls, wash_out: shorter(self.wash_out), ..self }
+        RowCalibration { calls, wash_out: self.wash_out.min(shorter(self.wash_out)), ..self }
     }
 }
 
@@ -82,7 +84,7 @@ pub fn calibrate(subject: &mut Subject, effort: &Effort) -> Calibration {
                     Ok(nanoseconds(timed))
                 };
                 let found = find_calls(&mut time, limit, effort)?;
-                Ok(RowCalibration { preparation, ..found })
+                Ok(RowCalibration { preparation, returned_bytes: returned.bytes, ..found })
             })
             .flatten()
         })
@@ -115,8 +117,9 @@ fn find_calls(time: &mut Timer<'_>, limit: u64, effort: &Effort) -> Result<RowCa
     let wanted = effort.iterations.unwrap_or((target / estimate).round().max(1.0) as u64);
     let batches = wanted.div_ceil(limit);
     let calls = Calls { per_batch: wanted.div_ceil(batches), batches };
-    let wash_out = (calls.total() / 10).clamp(1, limit);
-    Ok(RowCalibration { calls, wash_out, overhead, estimate, preparation: 0.0 })
+    // A call that is a sample by itself leaves nothing of its predecessor in the caches that matter to it.
+    let wash_out = if estimate > target { 0 } else { (calls.total() / 10).clamp(1, limit) };
+    Ok(RowCalibration { calls, wash_out, overhead, estimate, returned_bytes: 0, preparation: 0.0 })
 }
 
 /// Doubles the number of calls until the clock's resolution no longer matters, then keeps on until warm.
@@ -174,7 +177,7 @@ mod tests {
     #[test]
     fn a_long_call_makes_a_sample_alone() {
         let row = found(1e9, u64::MAX, &effort(0));
-        assert_eq!((row.calls, row.wash_out), (Calls::once(1), 1));
+        assert_eq!((row.calls, row.wash_out), (Calls::once(1), 0));
     }
 
     #[test]
@@ -198,6 +201,7 @@ mod tests {
             wash_out: 100,
             overhead: 40.0,
             estimate: 5.0,
+            returned_bytes: 0,
             preparation: 0.0,
         };
         assert_eq!(row.shortened(0.01).calls, Calls { per_batch: 10, batches: 1 });

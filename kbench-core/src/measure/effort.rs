@@ -2,24 +2,34 @@
 
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 /// Blocks that every cell should get: enough for a test, however long a call takes.
 pub(super) const FEWEST_BLOCKS: u32 = 8;
 
 /// Time limits of a run; each can be set by a flag.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effort {
     /// Wall time of the whole measuring stage.
+    #[serde(serialize_with = "seconds")]
     pub budget: Duration,
     /// Time spent in timed samples per row, unless `samples` says otherwise.
+    #[serde(serialize_with = "seconds")]
     pub measurement_time: Duration,
     /// Samples per row.
     pub samples: Option<u32>,
     /// Untimed calls of each row before its calibration.
+    #[serde(serialize_with = "seconds")]
     pub warm_up: Duration,
     /// What a sample should last: long against the clock, short against the machine's moods.
+    #[serde(serialize_with = "seconds")]
     pub sample_time: Duration,
     /// A fixed number of calls per sample, instead of calibration.
     pub iterations: Option<u64>,
+}
+
+fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(duration.as_secs_f64())
 }
 
 impl Effort {

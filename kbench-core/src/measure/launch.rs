@@ -53,8 +53,7 @@ pub struct Limits {
 
 /// Measures all subjects in this process; gives the blocks of each subject and the rows that failed.
 ///
-/// A pass visits every cell once, in random order; the deadline is looked at between blocks. Every cell gets its first
-/// block before the deadline counts, because a row without any figure helps nobody.
+/// A pass visits every cell once, in random order; the deadline is looked at between blocks.
 pub fn run_launch(
     subjects: &mut [Subject],
     calibrations: &[Calibration],
@@ -71,7 +70,7 @@ pub fn run_launch(
             if pass >= limits.blocks[subject] {
                 continue;
             }
-            if pass > 0 && Instant::now() >= limits.deadline {
+            if Instant::now() >= limits.deadline {
                 break 'passes;
             }
             let name = subjects[subject].name.clone();
@@ -124,7 +123,9 @@ fn run_block(
             if subject.kernel.in_place == InPlace::Reuse {
                 data.reset();
             }
-            row.routine.sample(data, Calls::once(calibration.wash_out), &row.caller)?;
+            if calibration.wash_out > 0 {
+                row.routine.sample(data, Calls::once(calibration.wash_out), &row.caller)?;
+            }
             row.routine.sample(data, calibration.calls, &row.caller)
         });
         match time.flatten() {

@@ -137,13 +137,15 @@ impl MeasuringStage<'_> {
     }
 
     fn skip_all(&mut self, waiting: &mut Vec<usize>) {
-        let reason = format!(
-            "the budget of {} s ended before its turn; raise --budget or select less",
-            self.effort.budget.as_secs_f64()
-        );
+        let reason = self.budget_ended();
         for cell in waiting.drain(..) {
             self.rows[cell].iter_mut().for_each(|row| row.skipped = Some(reason.clone()));
         }
+    }
+
+    fn budget_ended(&self) -> String {
+        let seconds = self.effort.budget.as_secs_f64();
+        format!("the budget of {seconds} s ended before its turn; raise --budget or select less")
     }
 
     /// Data and routines of one cell; `None` when the data cannot be made, which fails its rows.
@@ -222,7 +224,13 @@ impl MeasuringStage<'_> {
         let limits = Limits { blocks: blocks.collect(), deadline: Instant::now() + share };
         let (blocks, failures) =
             run_launch(subjects, calibrations, &limits, &mut self.order, watch);
+        let reason = self.budget_ended();
         for (subject, blocks) in subjects.iter().zip(blocks) {
+            if blocks.is_empty() {
+                self.rows[subject.cell]
+                    .iter_mut()
+                    .for_each(|row| row.skipped = Some(reason.clone()));
+            }
             self.blocks[subject.cell] = blocks;
         }
         for failure in failures {
@@ -258,10 +266,8 @@ impl MeasuringStage<'_> {
             let expected = gate.expected(data.as_mut(), &cell.size);
             for row in rows {
                 let known = &mut self.rows[subject.cell][row.index];
-                let Some(calibration) = known.calibration.filter(|_| known.failure.is_none())
-                else {
-                    continue;
-                };
+                let was_timed = known.failure.is_none() && known.skipped.is_none();
+                let Some(calibration) = known.calibration.filter(|_| was_timed) else { continue };
                 let timed = Timed {
                     variant: cell.rows[row.index].variant,
                     routine: row.routine.as_ref(),

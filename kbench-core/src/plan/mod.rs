@@ -81,9 +81,14 @@ impl Plan {
         selection.validate(registry)?;
         let mut cells = Vec::new();
         let mut filtered_out = 0;
-        for (index, kernel) in registry.kernels.iter().enumerate() {
-            let in_part =
-                selection.partition.is_none_or(|p| p.contains(index, &kernel.entry.path()));
+        let mut paths: Vec<String> = Vec::new();
+        for kernel in &registry.kernels {
+            // Element types of one kernel follow each other, and count as one.
+            let path = kernel.entry.path();
+            if paths.last() != Some(&path) {
+                paths.push(path.clone());
+            }
+            let in_part = selection.partition.is_none_or(|p| p.contains(paths.len() - 1, &path));
             let (sizes, left_out) = selection.sizes(kernel.entry)?;
             filtered_out += left_out * kernel.variants.len();
             for size in sizes {

@@ -107,7 +107,10 @@ impl Selection {
     /// The sizes of a kernel that are selected, and how many are not.
     pub(super) fn sizes(&self, kernel: &KernelEntry) -> Result<(Vec<Size>, usize), PlanError> {
         let replaced = |axis: &str| {
-            self.axes.iter().find(|a| a.axis == axis).map(|replacement| replacement.values.clone())
+            let given = self.axes.iter().filter(|a| a.axis == axis);
+            let mut values: Vec<usize> = given.flat_map(|a| a.values.iter().copied()).collect();
+            values.dedup();
+            (!values.is_empty()).then_some(values)
         };
         let sizes = sizes_of(kernel, replaced)?;
         let total = sizes.len();

@@ -1,5 +1,7 @@
 //! From the sizes of an attribute to a list of sizes.
 
+use std::collections::HashSet;
+
 use super::PlanError;
 use crate::kernel::{KernelEntry, Sizes, Values};
 
@@ -47,7 +49,9 @@ pub fn sizes_of(
                     None => list(kernel, values)?,
                 });
             }
-            Ok(combinations(&lists).into_iter().map(Size::of).collect())
+            let mut seen = HashSet::new();
+            let all = combinations(&lists).into_iter();
+            Ok(all.filter(|values| seen.insert(values.clone())).map(Size::of).collect())
         }
         Sizes::Labelled(shapes) => {
             let mut sizes: Vec<Size> = Vec::new();

@@ -79,5 +79,5 @@ fn ten_thousand_variants_are_listed_in_no_time() {
     let bytes: usize = plan.rows().map(|(cell, row)| cell.row_name(row).len()).sum();
     assert!(bytes > 30_000 * 20);
     // No promise about speed belongs in a test, but a quadratic algorithm would take minutes here.
-    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+    assert!(start.elapsed().as_secs() < 3, "{:?}", start.elapsed());
 }

@@ -67,6 +67,7 @@ pub(crate) fn variant_of_double(
         location: Location { file: "demo.rs", line, column: 1 },
         backend: Backend::Serial,
         threshold: None,
+        valid: None,
         expectations: &[],
         ignore: None,
         tolerance: None,

@@ -2,10 +2,13 @@
 
 use super::{CheckReport, ComparisonReport, RowReport, Status};
 use crate::check::{CheckedRow, Standing};
-use crate::infer::{Comparison, Estimate, Observations, Rules, Verdict, compare, judge};
+use crate::infer::{Comparison, Estimate, Judged, Observations, Rules, compare, judge};
 use crate::kernel::{Backend, guard};
-use crate::measure::{Measured, RowMeasured};
+use crate::measure::{Block, Measured, RowMeasured};
 use crate::plan::{Cell, Plan};
+
+const TOO_FEW: &str = "too few samples for a comparison; raise --budget or select less";
+const NO_BASE: &str = "not compared: its base is not selected";
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
 pub fn assemble(
@@ -31,16 +34,19 @@ pub fn assemble(
             report.samples = samples(measured, index, row);
             if let Some(observed) = observed {
                 add_times(&mut report, cell, row, &Estimate::of(observed), known);
-                if let Some(base) = base.filter(|_| cell.base != Some(row)) {
-                    comparisons.extend(compare(base, observed).map(|c| (rows.len(), c)));
+                match base.filter(|_| cell.base != Some(row)).map(|base| compare(base, observed)) {
+                    Some(Some(comparison)) => comparisons.push((rows.len(), comparison)),
+                    Some(None) => report.remarks.push(TOO_FEW.into()),
+                    None if cell.base.is_none() => report.remarks.push(NO_BASE.into()),
+                    None => {}
                 }
             }
             rows.push(report);
         }
     }
     let found: Vec<Comparison> = comparisons.iter().map(|(_, comparison)| *comparison).collect();
-    for ((row, comparison), (p_adjusted, verdict)) in comparisons.iter().zip(judge(&found, rules)) {
-        rows[*row].comparison = comparison_report(comparison, p_adjusted, verdict);
+    for ((row, comparison), judged) in comparisons.iter().zip(judge(&found, rules)) {
+        rows[*row].comparison = comparison_report(comparison, &judged);
     }
     rows
 }
@@ -94,6 +100,10 @@ fn row_of(
         check: CheckReport {
             error: check.and_then(|check| Some(check.errors.as_ref()?.norm)),
             error_max: check.and_then(|check| Some(check.errors.as_ref()?.maximum)),
+            worst: check.and_then(|check| {
+                let worst = check.errors.as_ref()?.worst.as_ref()?;
+                Some(format!("{}[{}]", worst.output, worst.index))
+            }),
             tolerance: check.and_then(|check| Some(check.errors.as_ref()?.tolerance)),
             reference: kernel.reference,
         },
@@ -123,9 +133,9 @@ fn add_times(
         );
     }
     if estimate.is_unstable() {
-        report.remarks.push(
-            "unstable: its time varied by more than 20 % within the run; rely on neither figure nor verdict".into(),
-        );
+        report
+            .remarks
+            .push("unstable: time varied by over 20 %; rely on neither figure nor verdict".into());
     }
     let (definition, size) = (cell.kernel.definition, &cell.size.values);
     let variant = cell.rows[row].variant;
@@ -134,39 +144,39 @@ fn add_times(
     let flops = own(variant.flops).or_else(|| guard(|| definition.flops(size)).ok().flatten());
     let bytes = own(variant.bytes)
         .or_else(|| guard(|| definition.bytes(size)).ok().flatten())
-        .or_else(|| known.and_then(|known| known.bytes));
+        .or_else(|| {
+            let returned = known?.calibration?.returned_bytes as f64;
+            Some(known?.bytes? + returned)
+        });
     let per_second = |amount: f64| amount * 1e9 / estimate.time;
     report.flops_per_s = flops.map(per_second);
     report.bytes_per_s = bytes.map(per_second);
     report.items_per_s = report.work.map(per_second);
 }
 
-fn comparison_report(
-    comparison: &Comparison,
-    p_adjusted: f64,
-    verdict: Verdict,
-) -> ComparisonReport {
+fn comparison_report(comparison: &Comparison, judged: &Judged) -> ComparisonReport {
     let welch = &comparison.welch;
     ComparisonReport {
         speedup: Some(comparison.speedup),
         speedup_low: Some(comparison.low),
         speedup_high: Some(comparison.high),
         p: Some(welch.p),
-        p_adjusted: Some(p_adjusted),
-        verdict: Some(verdict.to_string()),
+        p_adjusted: Some(judged.p_adjusted),
+        verdict: Some(judged.verdict.to_string()),
         t: Some(welch.t),
         df: Some(welch.df),
         hedges_g: Some(welch.g),
-        detectable: Some(comparison.detectable),
+        detectable: Some(judged.detectable),
     }
 }
 
 /// Nanoseconds per call of a row's samples: launch by launch, block by block.
-fn samples(measured: &Measured, cell: usize, row: usize) -> Vec<Vec<f64>> {
+fn samples(measured: &Measured, cell: usize, row: usize) -> Vec<Vec<Vec<f64>>> {
+    let of_block = |block: &Block| -> Vec<f64> {
+        block.samples.iter().filter(|s| s.row == row).map(|s| s.nanoseconds).collect()
+    };
     let launches = measured.measurement.launches.iter().filter_map(|launch| launch.cells.get(cell));
     launches
-        .flat_map(|blocks| blocks.iter())
-        .map(|block| block.samples.iter().filter(|s| s.row == row).map(|s| s.nanoseconds).collect())
-        .filter(|samples: &Vec<f64>| !samples.is_empty())
+        .map(|blocks| blocks.iter().map(of_block).filter(|block| !block.is_empty()).collect())
         .collect()
 }

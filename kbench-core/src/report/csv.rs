@@ -3,7 +3,7 @@
 use super::{Report, RowReport};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 30] = [
+const COLUMNS: [&str; 31] = [
     "kernel",
     "variant",
     "backend",
@@ -34,6 +34,7 @@ const COLUMNS: [&str; 30] = [
     "hedges_g",
     "detectable",
     "label",
+    "error_at",
 ];
 
 /// The report as comma-separated values (RFC 4180).
@@ -46,7 +47,7 @@ pub fn csv(report: &Report) -> String {
     text
 }
 
-fn fields(row: &RowReport) -> [String; 30] {
+fn fields(row: &RowReport) -> [String; 31] {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let (comparison, check) = (&row.comparison, &row.check);
     [
@@ -80,6 +81,7 @@ fn fields(row: &RowReport) -> [String; 30] {
         number(comparison.hedges_g),
         number(comparison.detectable),
         row.label.unwrap_or_default().to_owned(),
+        check.worst.clone().unwrap_or_default(),
     ]
 }
 

@@ -1,5 +1,7 @@
 //! The table of one kernel: sizes down, figures across.
 
+use std::collections::HashMap;
+
 use super::style::Tone;
 use super::table::{Align, Cell, Table};
 use super::{RowReport, Status, Style, units};
@@ -61,9 +63,7 @@ impl<'a> KernelTable<'a> {
         KernelTable {
             rows,
             all_provisional: verdicts.all(|verdict| verdict.starts_with("provisional ")),
-            several_threads: rows.iter().any(|row| {
-                rows.iter().any(|r| r.variant == row.variant && r.threads != row.threads)
-            }),
+            several_threads: several_threads(rows),
             throughput: Throughput::of(rows),
         }
     }
@@ -133,6 +133,9 @@ impl<'a> KernelTable<'a> {
             (Status::Ok, Some(words)) => {
                 let bare = words.strip_prefix("provisional ").filter(|_| self.all_provisional);
                 let words = bare.unwrap_or(words);
+                if row.remarks.iter().any(|remark| remark.starts_with("unstable")) {
+                    return Cell::new(format!("{words} (?)"));
+                }
                 let tone = match words {
                     words if words.ends_with("faster") => Tone::Good,
                     words if words.ends_with("slower") => Tone::Bad,
@@ -142,6 +145,11 @@ impl<'a> KernelTable<'a> {
             }
         }
     }
+}
+
+fn several_threads(rows: &[RowReport]) -> bool {
+    let mut threads: HashMap<&str, usize> = HashMap::new();
+    rows.iter().any(|row| *threads.entry(row.variant).or_insert(row.threads) != row.threads)
 }
 
 /// `64×1024`.

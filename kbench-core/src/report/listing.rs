@@ -5,15 +5,21 @@ use std::fmt::Write;
 
 use crate::plan::{Plan, Row};
 
-/// What nextest and cargo read: `name: benchmark`, one a line; a count unless `terse`.
-pub fn list(plan: &Plan, only_ignored: bool, terse: bool) -> String {
+/// How much a list says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ListFormat {
+    /// Names alone, for programs.
+    Terse,
+    /// Names and their number.
+    Counted,
+}
+
+/// What nextest and cargo read: `name: benchmark`, one a line.
+pub fn list(plan: &Plan, format: ListFormat) -> String {
     let mut text = String::new();
     let mut count = 0;
     let mut last: Option<String> = None;
     for (cell, row) in plan.rows() {
-        if only_ignored && row.variant.ignore.is_none() {
-            continue;
-        }
         let name = cell.row_name(row);
         // Thread counts make several rows of one name.
         if last.as_ref() != Some(&name) {
@@ -22,7 +28,7 @@ pub fn list(plan: &Plan, only_ignored: bool, terse: bool) -> String {
             last = Some(name);
         }
     }
-    if !terse {
+    if format == ListFormat::Counted {
         let _ = writeln!(text, "\n0 tests, {count} benchmarks");
     }
     text

@@ -17,7 +17,7 @@ pub use assemble::assemble;
 pub use csv::csv;
 pub use json::{json, json_rows};
 pub use libtest::{TestFormat, test_report};
-pub use listing::{list, list_kernels, list_sizes};
+pub use listing::{ListFormat, list, list_kernels, list_sizes};
 pub use progress::Progress;
 pub use row::{CheckReport, ComparisonReport, RowReport, Status};
 pub use style::Style;
@@ -26,6 +26,7 @@ pub use terminal::terminal;
 use serde::Serialize;
 
 use crate::environment::Environment;
+use crate::measure::Effort;
 
 /// Version of the run document; grows when a reader of the former version would misread the new one.
 pub const SCHEMA: u32 = 1;
@@ -41,6 +42,8 @@ pub struct Report {
     pub command: Vec<String>,
     /// Seed of data and order.
     pub seed: u64,
+    /// What was asked for.
+    pub plan: PlanReport,
     /// Machine and build.
     pub environment: Environment,
     /// What makes the figures doubtful.
@@ -53,6 +56,19 @@ pub struct Report {
     pub filtered_out: usize,
     /// One row for every variant, element type, size and thread count.
     pub rows: Vec<RowReport>,
+}
+
+/// What a run was asked for.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlanReport {
+    /// Limits of time and number.
+    pub effort: Effort,
+    /// Thread counts of parallel variants; empty means rayon's global pool.
+    pub threads: Vec<usize>,
+    /// Chance of any false difference in the report.
+    pub significance: f64,
+    /// Differences below this share are none that matter.
+    pub margin: f64,
 }
 
 /// Where the time of a run went.

@@ -34,7 +34,7 @@ impl Progress {
     /// Wipes the line, before something else is printed.
     pub fn clear(&mut self) {
         if self.drawn.take().is_some() {
-            eprint!("\r\x1b[2K");
+            draw("");
         }
     }
 }
@@ -49,9 +49,14 @@ impl Watch for Progress {
         }
         let began = self.stage.map_or_else(Instant::now, |(_, began)| began);
         self.drawn = Some(Instant::now());
-        eprint!("\r\x1b[2K{}", line(stage, done, total, began.elapsed().as_secs_f64(), what));
-        let _ = std::io::stderr().flush();
+        draw(&line(stage, done, total, began.elapsed().as_secs_f64(), what));
     }
+}
+
+/// Replaces the line; nobody may be listening.
+fn draw(line: &str) {
+    let mut stderr = std::io::stderr();
+    let _ = write!(stderr, "\r\x1b[2K{line}").and_then(|()| stderr.flush());
 }
 
 fn line(stage: Stage, done: f64, total: f64, passed: f64, what: &str) -> String {

@@ -66,7 +66,7 @@ pub struct RowReport {
     /// Share of the clock in a sample, which was subtracted.
     pub overhead_share: Option<f64>,
     /// Nanoseconds per call of every sample: launch by launch, block by block.
-    pub samples: Vec<Vec<f64>>,
+    pub samples: Vec<Vec<Vec<f64>>>,
 }
 
 /// A row against its base; all empty for the base itself.
@@ -101,6 +101,9 @@ pub struct CheckReport {
     pub error: Option<f64>,
     /// Largest relative error of an element.
     pub error_max: Option<f64>,
+    /// The element that is furthest off: `output[index]`.
+    #[serde(rename = "error_at")]
+    pub worst: Option<String>,
     /// Relative tolerance.
     pub tolerance: Option<f64>,
     /// What it was compared with.

@@ -29,7 +29,8 @@ impl Style {
     pub fn detect() -> Self {
         let set = |name: &str| env::var(name).is_ok_and(|value| !value.is_empty() && value != "0");
         let is = |name: &str, wanted: &str| env::var(name).is_ok_and(|value| value == wanted);
-        let colour = if set("NO_COLOR") || is("CARGO_TERM_COLOR", "never") {
+        let present = |name: &str| env::var(name).is_ok_and(|value| !value.is_empty());
+        let colour = if present("NO_COLOR") || is("CARGO_TERM_COLOR", "never") {
             false
         } else if set("CLICOLOR_FORCE") || is("CARGO_TERM_COLOR", "always") {
             true

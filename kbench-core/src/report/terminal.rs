@@ -65,9 +65,10 @@ fn check_line(rows: &[RowReport]) -> String {
     let Some((error, row)) = worst else { return String::new() };
     let against = row.check.reference.map_or("the base".to_owned(), |name| format!("`{name}`"));
     format!(
-        "  checked against {against}: worst relative error {} ({}), tolerance {}\n",
+        "  PASS against {against}: relative error {} (norm, {}), {} (one element), tolerance {}\n",
         units::error(error),
         row.variant,
+        units::error(row.check.error_max.unwrap_or(0.0)),
         units::error(row.check.tolerance.unwrap_or(0.0))
     )
 }
@@ -147,7 +148,7 @@ fn foot(report: &Report, style: Style) -> String {
         let worst = inconclusive.iter().copied().fold(0.0, f64::max);
         let _ = writeln!(
             text,
-            "{} inconclusive: differences below {:.1} % could not have been seen; give it more time with --thorough or --budget",
+            "{} inconclusive: differences below {:.1} % could not be seen; try --thorough or --measurement-time",
             inconclusive.len(),
             100.0 * worst
         );
@@ -155,14 +156,22 @@ fn foot(report: &Report, style: Style) -> String {
     if report.launches == 1 && measured > 0 {
         let _ = writeln!(
             text,
-            "one launch: verdicts are provisional, because another placement in memory may shift them by a few percent"
+            "one launch: verdicts are provisional, for another placement in memory may shift them"
+        );
+    }
+    let overhead = report.rows.iter().filter_map(|row| row.overhead_share).fold(0.0, f64::max);
+    if measured > 0 && overhead > 0.0 {
+        let _ = writeln!(
+            text,
+            "overhead of the clock: at most {:.3} % of a sample, subtracted",
+            100.0 * overhead
         );
     }
     let failures =
         if failed > 0 { style.bad(&format!("{failed} failed")) } else { "0 failed".into() };
     let _ = writeln!(
         text,
-        "{measured} measured, {failures}, {skipped} skipped, {} filtered out; checked in {}, measured in {} of {}",
+        "{measured} measured, {failures}, {skipped} skipped, {} filtered out; checked {}, measured {} of {}",
         report.filtered_out,
         units::seconds(report.seconds.checking),
         units::seconds(report.seconds.measuring),

@@ -17,6 +17,9 @@ pub(super) fn digits(value: f64) -> String {
         return "∞".to_owned();
     }
     let magnitude = value.abs();
+    if magnitude > 0.0 && magnitude < 0.0095 {
+        return format!("{value:.1e}");
+    }
     let decimals = match magnitude {
         m if m >= 99.95 => 0,
         m if m >= 9.995 => 1,

@@ -41,7 +41,11 @@ fn next_stream() -> SplitMix {
     SplitMix(mixer.bits())
 }
 
-/// A kind of random numbers, for one value or an array; see [`uniform`], [`normal`], [`range`].
+/// An array of random numbers; see [`uniform`], [`normal`], [`range`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an array of numbers",
+    note = "`uniform(n)` and the like make a `Vec`; `inputs` gives one value for each parameter, in parentheses"
+)]
 pub trait Distribution: Sized {
     /// `n` values, or one.
     fn draw(n: usize, next: &mut dyn FnMut() -> f64) -> Self;

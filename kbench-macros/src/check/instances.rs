@@ -35,8 +35,15 @@ pub(super) fn instances(
         let element = element_label(function);
         return vec![Instance { arguments: Vec::new(), kernel, element, name: name.into() }];
     }
-    let entries = options.types.iter().flatten();
-    entries.filter_map(|entry| instance(entry, function, role, name, errors)).collect()
+    let mut instances: Vec<Instance> = Vec::new();
+    for entry in options.types.iter().flatten() {
+        let Some(instance) = instance(entry, function, role, name, errors) else { continue };
+        if instances.iter().any(|known| known.element == instance.element) {
+            errors.at_span(entry.span, format!("`{}` is listed twice", instance.element));
+        }
+        instances.push(instance);
+    }
+    instances
 }
 
 fn instance(
@@ -99,5 +106,5 @@ fn kernel_path(role: &Role, function: &Function, arguments: &[GenericArgument]) 
 
 fn label<'a>(arguments: impl IntoIterator<Item = &'a GenericArgument>) -> String {
     let labels = arguments.into_iter().map(|argument| text(argument.to_token_stream()));
-    labels.collect::<Vec<_>>().join(",").replace(char::is_whitespace, "")
+    labels.collect::<Vec<_>>().join(":").replace(char::is_whitespace, "")
 }

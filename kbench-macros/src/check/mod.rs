@@ -21,7 +21,7 @@ pub(crate) use condition::text;
 pub(crate) use function::{pointee, referent};
 
 /// Options that describe the operation and not one implementation of it.
-const OF_THE_KERNEL: [&str; 6] = ["sizes", "inputs", "work", "reference", "in_place", "valid"];
+const OF_THE_KERNEL: [&str; 5] = ["sizes", "inputs", "work", "reference", "in_place"];
 /// The runtime's traits for tuples end here.
 const MOST_PARAMETERS: usize = 12;
 
@@ -91,9 +91,10 @@ fn name(given: Option<&LitStr>, function: &Function, errors: &mut Errors) -> Str
     let name = given.value();
     if name.is_empty() {
         errors.at(given, "a name cannot be empty");
-    } else if name.contains(|c: char| c.is_whitespace() || c == '/') {
-        errors
-            .at(given, "a name has no blanks and no `/`, which separates the parts of a full name");
+    } else if name.contains(|c: char| c.is_whitespace() || c == '/' || c == ',') {
+        let text = "a name has no blanks, no `/`, which separates the parts of a full name, \
+                    and no `,`, which separates names on the command line";
+        errors.at(given, text);
     }
     name
 }
@@ -106,7 +107,9 @@ fn variant(options: &mut Options, of: syn::Path, errors: &mut Errors) -> Role {
     }
     let threshold =
         options.threshold.take().and_then(|threshold| self::threshold(threshold, errors));
-    Role::Variant(Box::new(Variant { of, threshold }))
+    let valid =
+        options.valid.take().map(|valid| condition::condition(valid, &Axes::OfKernel, errors));
+    Role::Variant(Box::new(Variant { of, threshold, valid }))
 }
 
 fn kernel(

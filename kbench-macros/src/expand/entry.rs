@@ -19,7 +19,7 @@ impl Expansion<'_> {
         let location = self.location();
         let expectations = registration.expectations.iter().map(|e| self.expectation(e));
         let ignore = self.option(registration.ignore.as_ref());
-        let Overrides { is_base, threshold, tolerance, flops, bytes } = self.overrides();
+        let Overrides { is_base, threshold, valid, tolerance, flops, bytes } = self.overrides();
         quote_spanned! {*site=>
             #hidden::inventory::submit! {
                 #hidden::VariantEntry {
@@ -30,6 +30,7 @@ impl Expansion<'_> {
                     location: #location,
                     backend: #hidden::Backend::#backend,
                     threshold: #threshold,
+                    valid: #valid,
                     expectations: const { &[#(#expectations),*] },
                     ignore: #ignore,
                     tolerance: #tolerance,
@@ -50,6 +51,7 @@ impl Expansion<'_> {
             return Overrides {
                 is_base: true,
                 threshold: none(),
+                valid: none(),
                 tolerance: none(),
                 flops: none(),
                 bytes: none(),
@@ -59,6 +61,7 @@ impl Expansion<'_> {
             is_base: false,
             threshold: self
                 .option(variant.threshold.as_ref().map(|threshold| self.threshold(threshold))),
+            valid: self.option(variant.valid.as_ref().map(|valid| self.condition(valid))),
             tolerance: self.tolerance(),
             flops: self.own_figure(registration.flops.as_ref()),
             bytes: self.own_figure(registration.bytes.as_ref()),
@@ -71,7 +74,14 @@ impl Expansion<'_> {
 
     /// The tolerance, if the attribute has one.
     pub(super) fn tolerance(&self) -> TokenStream {
-        self.option(self.registration.tolerance.as_ref())
+        let checked = self.registration.tolerance.as_ref().map(|tolerance| {
+            quote_spanned! {self.site=> const {
+                let tolerance: ::core::primitive::f64 = #tolerance;
+                ::core::assert!(tolerance >= 0.0, "a tolerance is a number from 0 on");
+                tolerance
+            }}
+        });
+        self.option(checked)
     }
 
     /// Where the attribute stands.
@@ -191,6 +201,7 @@ impl Expansion<'_> {
 struct Overrides {
     is_base: bool,
     threshold: TokenStream,
+    valid: TokenStream,
     tolerance: TokenStream,
     flops: TokenStream,
     bytes: TokenStream,

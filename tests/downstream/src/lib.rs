@@ -38,6 +38,13 @@ pub fn scale_chunked(x: &[f32], s: f32, y: &mut [f32]) {
     }
 }
 
+/// Defined for whole vectors only.
+#[kernel_bench(of = scale, name = "eights", valid = n % 8 == 0)]
+pub fn scale_eights(x: &[f32], s: f32, y: &mut [f32]) {
+    assert!(x.len() % 8 == 0, "only multiples of eight");
+    scale(x, s, y);
+}
+
 #[allow(dead_code)]
 fn scale_f64(x: &[f64], s: f64, y: &mut [f64]) {
     for i in 0..x.len() {
@@ -122,6 +129,45 @@ fn roots_f64(x: &[f64], y: &mut [f64]) {
     for i in 0..x.len() {
         y[i] = x[i].sqrt();
     }
+}
+
+/// Generic over kbench's own trait, which exists without the runtime too.
+#[kernel_bench(sizes = [300], inputs = |n| (uniform(n), zeros(n)), types = [f32, f64])]
+pub fn halve<T: Element>(x: &[T], y: &mut [T]) {
+    for (x, y) in x.iter().zip(y) {
+        *y = T::from_f64(x.to_f64() / 2.0);
+    }
+}
+
+/// A type of one's own as a parameter.
+#[derive(Clone)]
+pub struct Polynomial {
+    /// Constant first.
+    pub coefficients: Vec<f64>,
+}
+
+impl kbench::Operand for Polynomial {}
+
+#[kernel_bench(
+    sizes = { n: [200], degree: [5] },
+    inputs = |n, degree| (Polynomial { coefficients: uniform(degree + 1) }, uniform(n), zeros(n)),
+)]
+pub fn evaluate(polynomial: &Polynomial, x: &[f64], y: &mut [f64]) {
+    for (x, y) in x.iter().zip(y) {
+        *y = polynomial.coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c);
+    }
+}
+
+/// A variant for a device that this version cannot use.
+#[kernel_bench(of = scale, cuda)]
+pub fn scale_cuda(
+    _: &Gpu,
+    x: &DeviceSlice<f32>,
+    _: f32,
+    y: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let _ = (x.len(), y.len());
+    Ok(())
 }
 
 /// Left out unless asked for.

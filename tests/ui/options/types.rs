@@ -35,4 +35,10 @@ fn generic_variant<const N: usize>(x: &[f32]) -> f32 {
     x[N]
 }
 
+
+#[kernel_bench(sizes = [4], types = [f32, f64, f32])]
+fn repeated<T: Copy>(x: &[T]) -> T {
+    x[0]
+}
+
 fn main() {}

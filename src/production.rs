@@ -1,0 +1,173 @@
+//! What signatures and implementations in an annotated library may name when the runtime is left out.
+//!
+//! These are the traits and types of the runtime without anything behind them, so that `fn norm<T: Element>(..)`,
+//! `impl Operand for Matrix {}` or a CUDA variant compile in production as they do in a benchmark.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+/// Which of two fill patterns an output is poisoned with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Poison {
+    /// The pattern before the first call.
+    First,
+    /// The pattern before the second call.
+    Second,
+}
+
+/// A number type of kernels.
+pub trait Element: Copy + Send + Sync + 'static {
+    /// The name in reports and on the command line.
+    const NAME: &'static str;
+    /// Largest relative rounding error of one operation; 0 for exact (integer) types.
+    const ROUNDOFF: f64;
+    /// The nearest value of this type.
+    fn from_f64(value: f64) -> Self;
+    /// The value as `f64`; 64-bit integers are exact up to 2^53.
+    fn to_f64(self) -> f64;
+    /// The bits, for comparisons that must see every difference.
+    fn bits(self) -> u64;
+    /// A value that no correct kernel leaves behind by accident.
+    fn poison(poison: Poison) -> Self;
+}
+
+macro_rules! element {
+    ($($type:ident: $roundoff:expr, $bits:expr;)*) => {$(
+        impl Element for $type {
+            const NAME: &'static str = stringify!($type);
+            const ROUNDOFF: f64 = $roundoff;
+            fn from_f64(value: f64) -> Self {
+                value as $type
+            }
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+            fn bits(self) -> u64 {
+                ($bits)(self) as u64
+            }
+            fn poison(poison: Poison) -> Self {
+                if poison == Poison::First { 90 as $type } else { 60 as $type }
+            }
+        }
+    )*};
+}
+
+element! {
+    f32: f32::EPSILON as f64 / 2.0, f32::to_bits;
+    f64: f64::EPSILON / 2.0, f64::to_bits;
+    i8: 0.0, |v| v;
+    i16: 0.0, |v| v;
+    i32: 0.0, |v| v;
+    i64: 0.0, |v| v;
+    isize: 0.0, |v| v;
+    u8: 0.0, |v| v;
+    u16: 0.0, |v| v;
+    u32: 0.0, |v| v;
+    u64: 0.0, |v| v;
+    usize: 0.0, |v| v;
+}
+
+/// Anything that a kernel reads, writes or returns; see the runtime's trait of the same name.
+pub trait Operand: 'static {
+    /// Appends what is compared.
+    fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+        let _ = parts;
+    }
+    /// Overwrites the content with a pattern.
+    fn poison(&mut self, poison: Poison) {
+        let _ = poison;
+    }
+    /// Appends the positions that still hold the pattern.
+    fn poisoned(&self, poison: Poison, parts: &mut Vec<Vec<usize>>) {
+        let _ = (poison, parts);
+    }
+    /// Adds the exact content to a fingerprint.
+    fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        let _ = fingerprint;
+    }
+    /// The memory that a kernel moves when it goes over this value once.
+    fn bytes(&self) -> usize {
+        std::mem::size_of_val(self)
+    }
+    /// Appends the address ranges of its elements.
+    fn addresses(&self, ranges: &mut Vec<Range<usize>>) {
+        let _ = ranges;
+    }
+    /// Appends the relative rounding error of every part.
+    fn roundoffs(&self, parts: &mut Vec<f64>) {
+        let _ = parts;
+    }
+    /// Why the call that returned this value failed.
+    fn failure(&self) -> Option<String> {
+        None
+    }
+}
+
+/// A digest of exact bits; nothing computes one here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fingerprint(Infallible);
+
+impl Fingerprint {
+    /// Adds one word.
+    pub fn add(&mut self, _: u64) {
+        match self.0 {}
+    }
+}
+
+/// Turns a borrowed value into a parameter.
+pub trait Lend<P> {
+    /// The parameter.
+    fn lend(self) -> P;
+}
+
+/// A view type passed by value.
+pub trait Lent {
+    /// What it is a view of.
+    type Owner;
+}
+
+/// What a host value becomes on a device.
+pub trait Upload {
+    /// Its form on the device.
+    type Device;
+}
+
+/// A CUDA device; there is none without the runtime.
+#[derive(Debug)]
+pub struct Gpu(Infallible);
+
+/// An array on a device.
+#[derive(Debug)]
+pub struct DeviceSlice<T> {
+    never: Infallible,
+    element: PhantomData<T>,
+}
+
+impl<T: Element> DeviceSlice<T> {
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        match self.never {}
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        match self.never {}
+    }
+}
+
+/// What went wrong on a device.
+#[derive(Clone, Debug)]
+pub struct GpuError(pub String);
+
+impl fmt::Display for GpuError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for GpuError {}
+
+/// Result of a CUDA variant.
+pub type GpuResult<T> = Result<T, GpuError>;
