@@ -19,7 +19,7 @@ fn step(x: u64) -> u64 {
     x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17)
 }
 
-/// Thirty-two dependent multiplications without a branch: about twenty nanoseconds.
+/// Forty-eight dependent multiplications without a branch: about twenty nanoseconds.
 #[inline(never)]
 fn chain(x: u64) -> u64 {
     #[inline(always)]
@@ -27,7 +27,7 @@ fn chain(x: u64) -> u64 {
         let step = |x: u64| x.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(17);
         step(step(step(step(step(step(step(step(x))))))))
     }
-    eight(eight(eight(eight(x))))
+    eight(eight(eight(eight(eight(eight(x))))))
 }
 
 #[kernel_bench(sizes = [1], inputs = |n| n as u64 + 41)]
@@ -89,7 +89,7 @@ fn a_tiny_body_takes_as_long_as_in_a_plain_loop() {
         let (time, ratio) = ratio(kernel);
         println!("{kernel}: {time:.2} ns, {ratio:.4} of a plain loop");
         // On a quiet machine the ratio is within 2 % of 1; the test leaves room for a busy one.
-        assert!((0.85..1.15).contains(&ratio), "{kernel}: {ratio} of a plain loop");
+        assert!((0.9..1.1).contains(&ratio), "{kernel}: {ratio} of a plain loop");
     }
 }
 

@@ -5,9 +5,10 @@
 //! A sample of k calls takes `clock + k · (call + lend)`. The clock's part is measured with k = 0 and subtracted by the
 //! measuring stage. Lending is the load of pointers and lengths that any caller does; nothing else is in the loop: no
 //! dynamic call, no allocation, no drop (return values that own something are kept until the clock has stopped) and no
-//! branch on configuration (each shape of loop is a function of its own). Operands pass through `black_box`, so that the
-//! compiler can neither hoist a call out of the loop nor drop it. Each loop is a symbol of its own, so that its machine
-//! code can be looked at, and stands at the same place in a cache line, so that no variant is favoured by its address.
+//! branch on configuration (each shape of loop is a function of its own). The attribute passes every parameter through
+//! `black_box` and the loop every result, as anybody would in a loop of their own, so that the compiler can neither hoist
+//! a call out of the loop nor drop it. Each loop is a symbol of its own, so that its machine code can be looked at, and
+//! stands at the same place in a cache line, so that no variant is favoured by its address.
 
 use std::hint::black_box;
 use std::mem::needs_drop;
@@ -55,27 +56,35 @@ fn batch<K: Kernel, O: Operand>(
     calls: u64,
     call: &impl Fn(&K::Reads, &mut K::Writes) -> O,
 ) -> Result<Duration, Fault> {
-    let Data { reads, writes, initial, copies } = data;
     let mut kept: Vec<O> = Vec::new();
     if needs_drop::<O>() {
         kept.reserve_exact(calls as usize);
     }
-    let fresh: &mut [K::Writes] = match K::ENTRY.in_place {
-        InPlace::Fresh => fresh_copies::<K>(copies, initial, calls as usize),
-        InPlace::No | InPlace::Reuse => &mut [],
+    let time = match K::ENTRY.in_place {
+        InPlace::Fresh => {
+            let Data { reads, writes, initial, copies } = data;
+            let fresh = fresh_copies::<K>(copies, initial, calls as usize);
+            let start = Instant::now();
+            match needs_drop::<O>() {
+                true => kbench_over_copies_keeping(reads, fresh, &mut kept, call),
+                false => kbench_over_copies(reads, fresh, call),
+            }
+            let time = start.elapsed();
+            if let Some(last) = fresh.last() {
+                // What was timed last is what the gate looks at afterwards.
+                K::restore(writes, last);
+            }
+            time
+        }
+        InPlace::No | InPlace::Reuse => {
+            let start = Instant::now();
+            match needs_drop::<O>() {
+                true => kbench_repeat_keeping(data, calls, &mut kept, call),
+                false => kbench_repeat(data, calls, call),
+            }
+            start.elapsed()
+        }
     };
-    let start = Instant::now();
-    match (K::ENTRY.in_place, needs_drop::<O>()) {
-        (InPlace::Fresh, false) => kbench_over_copies(reads, fresh, call),
-        (InPlace::Fresh, true) => kbench_over_copies_keeping(reads, fresh, &mut kept, call),
-        (_, false) => kbench_repeat(reads, writes, calls, call),
-        (_, true) => kbench_repeat_keeping(reads, writes, calls, &mut kept, call),
-    }
-    let time = start.elapsed();
-    if let Some(last) = fresh.last() {
-        // What was timed last is what the gate looks at afterwards.
-        K::restore(writes, last);
-    }
     match kept.iter().find_map(Operand::failure) {
         Some(failure) => Err(Fault::Failed(failure)),
         None => Ok(time),
@@ -96,31 +105,34 @@ fn fresh_copies<'a, K: Kernel>(
 }
 
 #[inline(never)]
-fn kbench_repeat<R, W, O>(reads: &R, writes: &mut W, calls: u64, call: &impl Fn(&R, &mut W) -> O) {
+fn kbench_repeat<K: Kernel, O>(
+    data: &mut Data<K>,
+    calls: u64,
+    call: &impl Fn(&K::Reads, &mut K::Writes) -> O,
+) {
     align();
     for _ in 0..calls {
-        black_box(call(black_box(reads), black_box(&mut *writes)));
+        black_box(call(&data.reads, &mut data.writes));
     }
 }
 
 #[inline(never)]
-fn kbench_repeat_keeping<R, W, O>(
-    reads: &R,
-    writes: &mut W,
+fn kbench_repeat_keeping<K: Kernel, O>(
+    data: &mut Data<K>,
     calls: u64,
     kept: &mut Vec<O>,
-    call: &impl Fn(&R, &mut W) -> O,
+    call: &impl Fn(&K::Reads, &mut K::Writes) -> O,
 ) {
     align();
     // Space is reserved: extending by an iterator of known length does not look at the capacity again.
-    kept.extend((0..calls as usize).map(|_| call(black_box(reads), black_box(&mut *writes))));
+    kept.extend((0..calls as usize).map(|_| call(&data.reads, &mut data.writes)));
 }
 
 #[inline(never)]
 fn kbench_over_copies<R, W, O>(reads: &R, copies: &mut [W], call: &impl Fn(&R, &mut W) -> O) {
     align();
     for writes in copies {
-        black_box(call(black_box(reads), black_box(writes)));
+        black_box(call(reads, writes));
     }
 }
 
@@ -132,7 +144,7 @@ fn kbench_over_copies_keeping<R, W, O>(
     call: &impl Fn(&R, &mut W) -> O,
 ) {
     align();
-    kept.extend(copies.iter_mut().map(|writes| call(black_box(reads), black_box(writes))));
+    kept.extend(copies.iter_mut().map(|writes| call(reads, writes)));
 }
 
 /// Puts the loop that follows at the same place in a cache line as every other timed loop. Without it, two variants of
