@@ -148,7 +148,7 @@ impl Arguments {
             Some((name, value))
         });
         let is_typed = |flag: &&str| self.values.contains_key(flag);
-        let excluded = EXCLUSIVE.iter().filter(|set| set.iter().any(|flag| is_typed(&flag)));
+        let excluded = EXCLUSIVE.iter().filter(|set| set.iter().any(is_typed));
         let typed: Vec<&str> =
             self.values.keys().chain(excluded.copied().flatten()).copied().collect();
         for (name, value) in ours {

@@ -17,7 +17,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Ident, Path};
 
-use crate::model::{Access, Instance, Parameter, Registration, Role};
+use crate::model::{Access, Backend, Instance, Parameter, Registration, Role};
 
 /// The registration of a function.
 pub(crate) fn expand(registration: &Registration) -> TokenStream {
@@ -141,8 +141,14 @@ impl<'a> Expansion<'a> {
             };
             let span = at(parameter.kind.span());
             let hidden = self.hidden_at(span);
-            // Opaque to the compiler: a timed loop would otherwise see the same call again and again, and make it once.
-            quote_spanned!(span=> ::core::hint::black_box(#hidden::Lend::lend(#local)))
+            let lent = quote_spanned!(span=> #hidden::Lend::lend(#local));
+            match self.registration.backend {
+                // Opaque to the compiler: a timed loop would otherwise see the same call again and again, and make it once.
+                Backend::Serial | Backend::Parallel => {
+                    quote_spanned!(span=> ::core::hint::black_box(#lent))
+                }
+                Backend::Cuda => lent,
+            }
         });
         let call = match generics.is_empty() {
             true => quote_spanned!(self.site=> #name(#(#arguments),*)),
