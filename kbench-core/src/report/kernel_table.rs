@@ -7,7 +7,7 @@ use super::table::{Align, Cell, Table};
 use super::{RowReport, Status, Style, units};
 
 /// Tables stay within this many columns; only names of variants are shortened for it.
-const COLUMNS: usize = 100;
+pub(super) const COLUMNS: usize = 100;
 /// A variant's name is not shortened below this.
 const SHORTEST_NAME: usize = 12;
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::kernel_table::{KernelTable, short_size};
+use super::kernel_table::{COLUMNS, KernelTable, short_size};
 use super::{Report, RowReport, Status, Style, units};
 
 /// The whole report as text.
@@ -64,13 +64,14 @@ fn check_line(rows: &[RowReport]) -> String {
         checked.filter_map(|row| Some((row.check.error?, row))).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((error, row)) = worst else { return String::new() };
     let against = row.check.reference.map_or("the base".to_owned(), |name| format!("`{name}`"));
-    format!(
-        "  PASS against {against}: relative error {} (norm, {}), {} (one element), tolerance {}\n",
+    let line = format!(
+        "PASS against {against}: relative error {} (norm, {}), {} (one element), tolerance {}",
         units::error(error),
         row.variant,
         units::error(row.check.error_max.unwrap_or(0.0)),
         units::error(row.check.tolerance.unwrap_or(0.0))
-    )
+    );
+    wrapped(&line) + "\n"
 }
 
 /// Remarks and reasons, each once with the rows that it is about.
@@ -91,9 +92,9 @@ fn remarks(rows: &[RowReport], style: Style) -> String {
     }
     let mut text = String::new();
     for (remark, about) in groups {
-        let line = format!("{}: {remark}", summary(&subjects(rows, &about)));
-        let line = if remark.starts_with("FAILED") { style.bad(&line) } else { line };
-        let _ = writeln!(text, "  {line}");
+        let lines = wrapped(&format!("{}: {remark}", summary(&subjects(rows, &about))));
+        text += &if remark.starts_with("FAILED") { style.bad(&lines) } else { lines };
+        text.push('\n');
     }
     text
 }
@@ -110,13 +111,28 @@ fn subjects(all: &[RowReport], about: &[&RowReport]) -> Vec<String> {
         let name = if everywhere {
             row.variant.to_owned()
         } else {
-            format!("{} at {}", row.variant, row.size)
+            format!("{} at {}", row.variant, short_size(row))
         };
         if !names.contains(&name) {
             names.push(name);
         }
     }
     names
+}
+
+/// Text in lines of at most 100 columns, indented, and further from the second on.
+fn wrapped(text: &str) -> String {
+    let mut lines = vec![String::from(" ")];
+    for word in text.split(' ') {
+        let last = lines.len() - 1;
+        let fits = lines[last].chars().count() + 1 + word.chars().count() <= COLUMNS;
+        if fits || lines[last].trim().is_empty() {
+            lines[last] += &format!(" {word}");
+        } else {
+            lines.push(format!("     {word}"));
+        }
+    }
+    lines.join("\n")
 }
 
 /// The first names of a list, and how many more there are.
