@@ -52,6 +52,8 @@ pub enum Remark {
     NothingToCompare,
     /// Two calls on the same input gave different bits, both within the tolerance.
     NotDeterministic,
+    /// It is so slow that only a part of the trials was made.
+    Shortened,
 }
 
 impl fmt::Display for Remark {
@@ -68,6 +70,9 @@ impl fmt::Display for Remark {
             }
             Remark::NothingToCompare => {
                 "nothing to compare: no output has an element that can be looked into"
+            }
+            Remark::Shortened => {
+                "slow: not all awkward sizes and seeds were checked, to save time"
             }
             Remark::NotDeterministic => {
                 "not deterministic: two calls on the same input differ in their bits, within the tolerance"

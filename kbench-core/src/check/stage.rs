@@ -47,7 +47,7 @@ pub fn check_plan(
     watch: &mut dyn Watch,
 ) -> Vec<Vec<CheckedRow>> {
     let mut checked = Vec::with_capacity(plan.cells.len());
-    let total = plan.cells.len() as f64;
+    let mut steps = Steps { watch, done: 0.0, total: plan.rows().count() as f64 };
     for cells in plan.cells.chunk_by(|a, b| std::ptr::eq(a.kernel, b.kernel)) {
         let mut bench = Bench {
             gate: Gate::new(cells[0].kernel, cells[0].own_function, seed),
@@ -55,12 +55,24 @@ pub fn check_plan(
             coverage,
         };
         for cell in cells {
-            let name = format!("{} {}", cell.kernel.path(), cell.size.name(cell.kernel.axes));
-            watch.step(Stage::Checking, checked.len() as f64, total, &name);
-            checked.push(bench.check_cell(cell));
+            checked.push(bench.check_cell(cell, &mut steps));
         }
     }
     checked
+}
+
+/// Tells how many rows are done.
+struct Steps<'a> {
+    watch: &'a mut dyn Watch,
+    done: f64,
+    total: f64,
+}
+
+impl Steps<'_> {
+    fn begin(&mut self, cell: &Cell, row: &Row) {
+        self.watch.step(Stage::Checking, self.done, self.total, &cell.row_name(row));
+        self.done += 1.0;
+    }
 }
 
 /// The checks of one kernel.
@@ -72,12 +84,13 @@ struct Bench {
 }
 
 impl Bench {
-    fn check_cell(&mut self, cell: &Cell) -> Vec<CheckedRow> {
+    fn check_cell(&mut self, cell: &Cell, steps: &mut Steps<'_>) -> Vec<CheckedRow> {
         // Thread counts make several rows of one variant; it is checked once.
         let mut of_variant: HashMap<*const VariantEntry, Check> = HashMap::new();
         let rows = cell
             .rows
             .iter()
+            .inspect(|row| steps.begin(cell, row))
             .map(|row| match reason_to_skip(cell, row) {
                 Some(reason) => CheckedRow { standing: Standing::Skipped(reason), check: None },
                 None => {

@@ -10,8 +10,8 @@ const SEGMENTS: usize = 12;
 /// A spread beyond this is flagged as unstable.
 const UNSTABLE: f64 = 0.20;
 
-/// Below this a call is no work: the compiler has removed it.
-const OPTIMISED_AWAY_NS: f64 = 0.05;
+/// Below this many turns of an empty loop a call is no work: passing its parameters takes as long.
+const OPTIMISED_AWAY_TURNS: f64 = 2.5;
 
 /// What the observations are repetitions of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -125,9 +125,9 @@ impl Estimate {
         self.spread > UNSTABLE
     }
 
-    /// Whether there was anything to time.
-    pub fn is_optimised_away(&self) -> bool {
-        self.time < OPTIMISED_AWAY_NS
+    /// Whether there was nothing to time; `empty_turn` is the time of one turn of a loop that calls nothing.
+    pub fn is_optimised_away(&self, empty_turn: f64) -> bool {
+        self.time < OPTIMISED_AWAY_TURNS * empty_turn
     }
 }
 
@@ -164,8 +164,12 @@ mod tests {
 
     #[test]
     fn nothing_to_time_is_noticed() {
-        let measurement = Measurement { launches: vec![launch(&[0.0; 20])] };
-        let estimate = Estimate::of(&Observations::of(&measurement, 0, 0).expect("samples"));
-        assert!(estimate.is_optimised_away());
+        let of = |nanoseconds| {
+            let measurement = Measurement { launches: vec![launch(&[nanoseconds; 20])] };
+            Estimate::of(&Observations::of(&measurement, 0, 0).expect("samples"))
+        };
+        assert!(of(0.0).is_optimised_away(0.3));
+        assert!(of(0.5).is_optimised_away(0.3));
+        assert!(!of(1.2).is_optimised_away(0.3));
     }
 }

@@ -18,7 +18,7 @@ pub use entry::{
 };
 pub use fault::{Fault, guard};
 pub use routine::{Caller, Implementation, Returned, Routine, parallel, serial};
-pub use timed::Calls;
+pub use timed::{Calls, empty_turn};
 
 use crate::value::Operand;
 

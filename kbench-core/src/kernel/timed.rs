@@ -91,6 +91,26 @@ fn batch<K: Kernel, O: Operand>(
     }
 }
 
+/// Nanoseconds of one turn of a loop that calls nothing: no call can be told from none below this.
+pub fn empty_turn() -> f64 {
+    const TURNS: u64 = 100_000;
+    let turn = |()| {
+        let start = Instant::now();
+        kbench_empty(TURNS);
+        start.elapsed().as_nanos() as f64 / TURNS as f64
+    };
+    // The shortest of a few: anything else was disturbed.
+    [(); 5].into_iter().map(turn).fold(f64::INFINITY, f64::min)
+}
+
+#[inline(never)]
+fn kbench_empty(turns: u64) {
+    align();
+    for _ in 0..turns {
+        black_box(());
+    }
+}
+
 /// As many fresh outputs as there are calls; those of former batches are filled again instead of being made anew.
 fn fresh_copies<'a, K: Kernel>(
     copies: &'a mut Vec<K::Writes>,

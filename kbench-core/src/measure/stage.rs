@@ -11,7 +11,7 @@ use super::{
     calibrate, run_launch,
 };
 use crate::check::{CheckedRow, Gate, Standing, Timed};
-use crate::kernel::{Caller, Implementation, InPlace, guard};
+use crate::kernel::{Caller, Implementation, InPlace, empty_turn, guard};
 use crate::plan::{Cell, Plan, Row};
 use crate::watch::{Stage, Watch};
 
@@ -28,6 +28,8 @@ pub struct Measured {
     pub measurement: Measurement,
     /// What is known of every row, in the shape of the plan.
     pub rows: Vec<Vec<RowMeasured>>,
+    /// Nanoseconds of one turn of a loop that calls nothing.
+    pub empty_turn: f64,
 }
 
 /// What is known of one row besides its samples.
@@ -72,7 +74,11 @@ pub fn measure_plan(
         stage.recheck(&mut group);
     }
     let launch = Launch { cells: stage.blocks };
-    Measured { measurement: Measurement { launches: vec![launch] }, rows: stage.rows }
+    Measured {
+        measurement: Measurement { launches: vec![launch] },
+        rows: stage.rows,
+        empty_turn: empty_turn(),
+    }
 }
 
 /// When a budget ends; one beyond all clocks ends in a year.
@@ -282,5 +288,53 @@ impl MeasuringStage<'_> {
                 known.failure = checked.err().map(|reason| reason.to_string());
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::{Coverage, check_plan};
+    use crate::kernel::{Routine, serial};
+    use crate::plan::Selection;
+    use crate::registry::Registry;
+    use crate::registry::tests::{Double, right, variant_of_double};
+
+    /// Right, and slow enough to fill a budget with a few calls.
+    fn slow() -> Box<dyn Routine> {
+        serial::<Double, _, _>(|reads, writes| {
+            std::thread::sleep(Duration::from_millis(20));
+            reads.0.iter().zip(&mut writes.0).for_each(|(x, y)| *y = 2.0 * x);
+        })
+    }
+
+    fn measured(routine: fn() -> Box<dyn Routine>, effort: &Effort) -> (Plan, Measured) {
+        let registry = Registry::of([variant_of_double("double", 1, routine)]).expect("fine");
+        let plan = Plan::new(&registry, &Selection::default(), &[]).expect("a plan");
+        let checked = check_plan(&plan, Coverage::EverySize, 1, &mut ());
+        let measured = measure_plan(&plan, &checked, effort, 1, &mut ());
+        (plan, measured)
+    }
+
+    #[test]
+    fn every_row_gets_its_samples() {
+        let effort = Effort { samples: Some(10), ..Effort::quick() };
+        let (plan, measured) = measured(right, &effort);
+        for (cell, blocks) in plan.cells.iter().zip(&measured.measurement.launches[0].cells) {
+            assert_eq!(blocks.len(), 5, "{}", cell.size.name(cell.kernel.axes));
+            assert!(blocks.iter().all(|b| b.samples.len() == 2 && b.samples[0].nanoseconds > 0.0));
+        }
+    }
+
+    #[test]
+    fn a_budget_that_ends_skips_what_is_left_and_says_so() {
+        let effort = Effort { budget: Duration::from_millis(200), ..Effort::quick() };
+        let start = Instant::now();
+        let (_, measured) = measured(slow, &effort);
+        let skipped: Vec<&String> =
+            measured.rows.iter().flatten().filter_map(|row| row.skipped.as_ref()).collect();
+        assert!(!skipped.is_empty(), "three cells of 20 ms a call do not fit in 200 ms");
+        assert!(skipped.iter().all(|reason| reason.contains("raise --budget")), "{skipped:?}");
+        assert!(start.elapsed() < Duration::from_secs(60));
     }
 }

@@ -9,6 +9,8 @@ use crate::plan::{Cell, Plan};
 
 const TOO_FEW: &str = "too few samples for a comparison; raise --budget or select less";
 const NO_BASE: &str = "not compared: its base is not selected";
+const NO_TIME: &str = "takes no time: an empty loop is as long, so the compiler has removed the work, or there is none";
+const UNSTABLE: &str = "unstable: time varied by over 20 %; rely on neither figure nor verdict";
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
 pub fn assemble(
@@ -20,20 +22,17 @@ pub fn assemble(
     let mut rows = Vec::new();
     let mut comparisons: Vec<(usize, Comparison)> = Vec::new();
     for (index, cell) in plan.cells.iter().enumerate() {
-        let observations: Vec<Option<Observations>> = (0..cell.rows.len())
-            .map(|row| {
-                let known = measured.rows.get(index)?;
-                known[row].failure.is_none().then_some(())?;
-                Observations::of(&measured.measurement, index, row)
-            })
-            .collect();
+        let observations = observations(cell, index, measured);
         let base = cell.base.and_then(|base| observations[base].as_ref());
         for (row, observed) in observations.iter().enumerate() {
             let known = measured.rows.get(index).map(|rows| &rows[row]);
-            let mut report = row_of(cell, row, &checked[index][row], known);
+            let finding = Finding { cell, row, checked: &checked[index][row], known };
+            let mut report = finding.report();
             report.samples = samples(measured, index, row);
             if let Some(observed) = observed {
-                add_times(&mut report, cell, row, &Estimate::of(observed), known);
+                let estimate = Estimate::of(observed);
+                finding.add_rates(&mut report, &estimate);
+                add_doubts(&mut report, &estimate, measured.empty_turn);
                 match base.filter(|_| cell.base != Some(row)).map(|base| compare(base, observed)) {
                     Some(Some(comparison)) => comparisons.push((rows.len(), comparison)),
                     Some(None) => report.remarks.push(TOO_FEW.into()),
@@ -51,107 +50,134 @@ pub fn assemble(
     rows
 }
 
-fn row_of(
-    cell: &Cell,
-    index: usize,
-    checked: &CheckedRow,
-    known: Option<&RowMeasured>,
-) -> RowReport {
-    let row = &cell.rows[index];
-    let (kernel, variant) = (cell.kernel, row.variant);
-    let threads = match variant.backend {
-        Backend::Parallel => row.threads.unwrap_or_else(rayon::current_num_threads),
-        Backend::Serial | Backend::Cuda => 1,
-    };
-    let status = match (&checked.standing, known) {
-        (Standing::Skipped(reason), _) => Status::Skipped(reason.clone()),
-        (Standing::Wrong(wrong), _) => Status::Failed(wrong.to_string()),
-        (Standing::Admitted, Some(RowMeasured { failure: Some(failure), .. })) => {
-            Status::Failed(failure.clone())
-        }
-        (Standing::Admitted, Some(RowMeasured { skipped: Some(reason), .. })) => {
-            Status::Skipped(reason.clone())
-        }
-        (Standing::Admitted, _) => Status::Ok,
-    };
-    let check = checked.check.as_ref();
-    RowReport {
-        name: cell.row_name(row),
-        kernel: kernel.path(),
-        variant: variant.name,
-        is_base: cell.base == Some(index),
-        backend: variant.backend.name(),
-        element: kernel.element,
-        size: cell.size.name(kernel.axes),
-        label: cell.size.label,
-        axes: kernel.axes.iter().copied().zip(cell.size.values.iter().copied()).collect(),
-        work: cell.work().ok().filter(|work| work.is_finite()),
-        threads,
-        mode: "warm",
-        status,
-        time_ns: None,
-        time_low_ns: None,
-        time_high_ns: None,
-        comparison: ComparisonReport::default(),
-        bytes_per_s: None,
-        flops_per_s: None,
-        items_per_s: None,
-        ceiling_share: None,
-        check: CheckReport {
-            error: check.and_then(|check| Some(check.errors.as_ref()?.norm)),
-            error_max: check.and_then(|check| Some(check.errors.as_ref()?.maximum)),
-            worst: check.and_then(|check| {
-                let worst = check.errors.as_ref()?.worst.as_ref()?;
-                Some(format!("{}[{}]", worst.output, worst.index))
+/// Observations of every row that was measured to the end.
+fn observations(cell: &Cell, index: usize, measured: &Measured) -> Vec<Option<Observations>> {
+    (0..cell.rows.len())
+        .map(|row| {
+            measured.rows.get(index).filter(|rows| rows[row].failure.is_none())?;
+            Observations::of(&measured.measurement, index, row)
+        })
+        .collect()
+}
+
+/// What the stages found about one row.
+struct Finding<'a> {
+    cell: &'a Cell,
+    row: usize,
+    checked: &'a CheckedRow,
+    known: Option<&'a RowMeasured>,
+}
+
+impl Finding<'_> {
+    /// The row without figures of time.
+    fn report(&self) -> RowReport {
+        let Finding { cell, known, .. } = self;
+        let row = &cell.rows[self.row];
+        let (kernel, variant) = (cell.kernel, row.variant);
+        let check = self.checked.check.as_ref();
+        RowReport {
+            name: cell.row_name(row),
+            kernel: kernel.path(),
+            variant: variant.name,
+            is_base: cell.base == Some(self.row),
+            backend: variant.backend.name(),
+            element: kernel.element,
+            size: cell.size.name(kernel.axes),
+            label: cell.size.label,
+            axes: kernel.axes.iter().copied().zip(cell.size.values.iter().copied()).collect(),
+            work: cell.work().ok().filter(|work| work.is_finite()),
+            threads: self.threads(),
+            mode: "warm",
+            status: self.status(),
+            time_ns: None,
+            time_low_ns: None,
+            time_high_ns: None,
+            comparison: ComparisonReport::default(),
+            bytes_per_s: None,
+            flops_per_s: None,
+            items_per_s: None,
+            ceiling_share: None,
+            check: self.check(),
+            threshold: variant.threshold.map(|threshold| threshold.to_string()),
+            expectations: variant.expectations.iter().map(|expectation| expectation.text).collect(),
+            remarks: check.map_or_else(Vec::new, |check| {
+                check.remarks.iter().map(ToString::to_string).collect()
             }),
-            tolerance: check.and_then(|check| Some(check.errors.as_ref()?.tolerance)),
-            reference: kernel.reference,
-        },
-        threshold: variant.threshold.map(|threshold| threshold.to_string()),
-        expectations: variant.expectations.iter().map(|expectation| expectation.text).collect(),
-        remarks: check
-            .map_or_else(Vec::new, |c| c.remarks.iter().map(ToString::to_string).collect()),
-        calls: known.and_then(|known| Some(known.calibration?.calls.total())),
-        overhead_share: known.and_then(|known| Some(known.calibration?.overhead_share())),
-        samples: Vec::new(),
+            calls: known.and_then(|known| Some(known.calibration?.calls.total())),
+            overhead_share: known.and_then(|known| Some(known.calibration?.overhead_share())),
+            samples: Vec::new(),
+        }
+    }
+
+    fn threads(&self) -> usize {
+        let row = &self.cell.rows[self.row];
+        match row.variant.backend {
+            Backend::Parallel => row.threads.unwrap_or_else(rayon::current_num_threads),
+            Backend::Serial | Backend::Cuda => 1,
+        }
+    }
+
+    fn status(&self) -> Status {
+        match (&self.checked.standing, self.known) {
+            (Standing::Skipped(reason), _) => Status::Skipped(reason.clone()),
+            (Standing::Wrong(wrong), _) => Status::Failed(wrong.to_string()),
+            (Standing::Admitted, Some(RowMeasured { failure: Some(failure), .. })) => {
+                Status::Failed(failure.clone())
+            }
+            (Standing::Admitted, Some(RowMeasured { skipped: Some(reason), .. })) => {
+                Status::Skipped(reason.clone())
+            }
+            (Standing::Admitted, _) => Status::Ok,
+        }
+    }
+
+    fn check(&self) -> CheckReport {
+        let errors = self.checked.check.as_ref().and_then(|check| check.errors.as_ref());
+        let worst = errors.and_then(|errors| errors.worst.as_ref());
+        CheckReport {
+            error: errors.map(|errors| errors.norm),
+            error_max: errors.map(|errors| errors.maximum),
+            worst: worst.map(|worst| format!("{}[{}]", worst.output, worst.index)),
+            tolerance: errors.map(|errors| errors.tolerance),
+            reference: self.cell.kernel.reference,
+        }
+    }
+
+    /// The time, and what it means per second.
+    fn add_rates(&self, report: &mut RowReport, estimate: &Estimate) {
+        report.time_ns = Some(estimate.time);
+        report.time_low_ns = estimate.low.is_finite().then_some(estimate.low);
+        report.time_high_ns = estimate.high.is_finite().then_some(estimate.high);
+        let (definition, size) = (self.cell.kernel.definition, &self.cell.size.values);
+        let variant = self.cell.rows[self.row].variant;
+        let own = |figure: Option<fn(&[usize]) -> f64>| {
+            figure.and_then(|figure| guard(|| figure(size)).ok())
+        };
+        let flops = own(variant.flops).or_else(|| guard(|| definition.flops(size)).ok().flatten());
+        let bytes = own(variant.bytes)
+            .or_else(|| guard(|| definition.bytes(size)).ok().flatten())
+            .or_else(|| self.default_bytes());
+        let per_second = |amount: f64| amount * 1e9 / estimate.time;
+        report.flops_per_s = flops.map(per_second);
+        report.bytes_per_s = bytes.map(per_second);
+        report.items_per_s = report.work.map(per_second);
+    }
+
+    /// Every operand once, and the return value.
+    fn default_bytes(&self) -> Option<f64> {
+        let known = self.known?;
+        Some(known.bytes? + known.calibration?.returned_bytes as f64)
     }
 }
 
-fn add_times(
-    report: &mut RowReport,
-    cell: &Cell,
-    row: usize,
-    estimate: &Estimate,
-    known: Option<&RowMeasured>,
-) {
-    report.time_ns = Some(estimate.time);
-    report.time_low_ns = estimate.low.is_finite().then_some(estimate.low);
-    report.time_high_ns = estimate.high.is_finite().then_some(estimate.high);
-    if estimate.is_optimised_away() {
-        report.remarks.push(
-            "takes no time: the compiler has removed the call; make its result depend on its inputs".into(),
-        );
+/// What makes the figures of a row doubtful.
+fn add_doubts(report: &mut RowReport, estimate: &Estimate, empty_turn: f64) {
+    if estimate.is_optimised_away(empty_turn) {
+        report.remarks.push(NO_TIME.into());
     }
     if estimate.is_unstable() {
-        report
-            .remarks
-            .push("unstable: time varied by over 20 %; rely on neither figure nor verdict".into());
+        report.remarks.push(UNSTABLE.into());
     }
-    let (definition, size) = (cell.kernel.definition, &cell.size.values);
-    let variant = cell.rows[row].variant;
-    let own =
-        |figure: Option<fn(&[usize]) -> f64>| figure.and_then(|figure| guard(|| figure(size)).ok());
-    let flops = own(variant.flops).or_else(|| guard(|| definition.flops(size)).ok().flatten());
-    let bytes = own(variant.bytes)
-        .or_else(|| guard(|| definition.bytes(size)).ok().flatten())
-        .or_else(|| {
-            let returned = known?.calibration?.returned_bytes as f64;
-            Some(known?.bytes? + returned)
-        });
-    let per_second = |amount: f64| amount * 1e9 / estimate.time;
-    report.flops_per_s = flops.map(per_second);
-    report.bytes_per_s = bytes.map(per_second);
-    report.items_per_s = report.work.map(per_second);
 }
 
 fn comparison_report(comparison: &Comparison, judged: &Judged) -> ComparisonReport {

@@ -59,10 +59,12 @@ impl Throughput {
 
 impl<'a> KernelTable<'a> {
     pub(super) fn new(rows: &'a [RowReport]) -> Self {
-        let mut verdicts = rows.iter().filter_map(|row| row.comparison.verdict.as_deref());
+        let verdicts: Vec<&str> =
+            rows.iter().filter_map(|row| row.comparison.verdict.as_deref()).collect();
         KernelTable {
             rows,
-            all_provisional: verdicts.all(|verdict| verdict.starts_with("provisional ")),
+            all_provisional: !verdicts.is_empty()
+                && verdicts.iter().all(|verdict| verdict.starts_with("provisional ")),
             several_threads: several_threads(rows),
             throughput: Throughput::of(rows),
         }
