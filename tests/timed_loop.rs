@@ -89,7 +89,7 @@ fn a_tiny_body_takes_as_long_as_in_a_plain_loop() {
         let (time, ratio) = ratio(kernel);
         println!("{kernel}: {time:.2} ns, {ratio:.4} of a plain loop");
         // On a quiet machine the ratio is within 2 % of 1; the test leaves room for a busy one.
-        assert!((0.9..1.1).contains(&ratio), "{kernel}: {ratio} of a plain loop");
+        assert!((0.85..1.15).contains(&ratio), "{kernel}: {ratio} of a plain loop");
     }
 }
 

@@ -70,12 +70,15 @@ impl<'a> KernelTable<'a> {
         }
     }
 
-    /// The lines; when they are too wide, names of variants are cut.
+    /// The lines; when they are too wide, columns move together, and then names of variants are cut.
     pub(super) fn render(&self, style: Style) -> String {
-        let widest = self.table(usize::MAX).width();
+        let table = self.table(usize::MAX);
+        if table.width() <= COLUMNS {
+            return table.render(style);
+        }
+        let excess = table.dense().width().saturating_sub(COLUMNS);
         let longest = self.rows.iter().map(|row| row.variant.chars().count()).max().unwrap_or(0);
-        let limit = longest.saturating_sub(widest.saturating_sub(COLUMNS)).max(SHORTEST_NAME);
-        self.table(limit).render(style)
+        self.table(longest.saturating_sub(excess).max(SHORTEST_NAME)).dense().render(style)
     }
 
     fn table(&self, name_limit: usize) -> Table {

@@ -30,13 +30,20 @@ impl Cell {
 
 /// A table with a header; columns that are empty in every row are left out.
 pub(super) struct Table {
+    /// Blanks between columns.
+    gap: usize,
     header: Vec<(&'static str, Align)>,
     rows: Vec<Vec<Cell>>,
 }
 
 impl Table {
     pub(super) fn new(header: Vec<(&'static str, Align)>) -> Self {
-        Table { header, rows: Vec::new() }
+        Table { gap: 2, header, rows: Vec::new() }
+    }
+
+    /// The same with columns as close as they can be.
+    pub(super) fn dense(self) -> Self {
+        Table { gap: 1, ..self }
     }
 
     pub(super) fn push(&mut self, row: Vec<Cell>) {
@@ -61,27 +68,28 @@ impl Table {
         let mut lines = vec![String::new()];
         for &column in &columns {
             let (title, align) = self.header[column];
-            lines[0] += &pad(title, title, width(column), align);
+            lines[0] += &self.pad(title, title, width(column), align);
         }
         for row in &self.rows {
             let mut line = String::new();
             for &column in &columns {
                 let Cell { text, tone } = &row[column];
                 let painted = style.toned(*tone, text);
-                line += &pad(text, &painted, width(column), self.header[column].1);
+                line += &self.pad(text, &painted, width(column), self.header[column].1);
             }
             lines.push(line);
         }
         lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
     }
-}
 
-/// Pads by the width of the bare text, since paint has no width.
-fn pad(text: &str, painted: &str, width: usize, align: Align) -> String {
-    let blanks = " ".repeat(width - text.chars().count());
-    match align {
-        Align::Left => format!("  {painted}{blanks}"),
-        Align::Right => format!("  {blanks}{painted}"),
+    /// Pads by the width of the bare text, since paint has no width.
+    fn pad(&self, text: &str, painted: &str, width: usize, align: Align) -> String {
+        let gap = " ".repeat(self.gap);
+        let blanks = " ".repeat(width - text.chars().count());
+        match align {
+            Align::Left => format!("{gap}{painted}{blanks}"),
+            Align::Right => format!("{gap}{blanks}{painted}"),
+        }
     }
 }
 
