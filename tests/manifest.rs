@@ -69,3 +69,29 @@ fn licences_are_where_the_manifests_say() {
         assert_eq!(package["license"], "MIT OR Apache-2.0");
     }
 }
+
+/// Signatures of the methods of a trait, as written in a source file.
+fn methods<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
+    let start = source.find(&format!("pub trait {name}")).expect("the trait");
+    let body = &source[start..];
+    let end = body.find("\n}").expect("its end");
+    let signature = |line: &'a str| {
+        let line = line.trim();
+        line.starts_with("fn ").then(|| line.trim_end_matches([';', ' ', '{']))
+    };
+    body[..end].lines().filter_map(signature).collect()
+}
+
+#[test]
+fn traits_without_the_runtime_are_twins_of_those_with_it() {
+    let production = include_str!("../src/production.rs");
+    for (name, runtime) in [
+        ("Element", include_str!("../kbench-core/src/value/element.rs")),
+        ("Operand", include_str!("../kbench-core/src/value/operand.rs")),
+        ("Lend", include_str!("../kbench-core/src/value/lend.rs")),
+    ] {
+        let expected = methods(runtime, name);
+        assert!(!expected.is_empty(), "{name}");
+        assert_eq!(methods(production, name), expected, "{name}");
+    }
+}

@@ -216,7 +216,7 @@ impl<T: Operand> Operand for Option<T> {
 macro_rules! tuple_operand {
     ($($name:ident)*) => {
         // The empty tuple uses none of its parameters.
-        #[allow(unused_variables, non_snake_case)]
+        #[allow(unused_variables, non_snake_case)] // type parameters name the fields; the empty tuple has none
         impl<$($name: Operand),*> Operand for ($($name,)*) {
             fn elements(&self, parts: &mut Vec<Vec<f64>>) {
                 let ($($name,)*) = self;
