@@ -18,9 +18,6 @@ pub(super) struct Arguments {
     pub(super) unknown_variables: Vec<String>,
 }
 
-/// Variables with our prefix that are no twin of a flag.
-const OTHER_VARIABLES: [&str; 1] = ["KBENCH_HOME"];
-
 impl Arguments {
     /// Parses words, then fills in from variables what they leave open.
     pub(super) fn parse(
@@ -153,9 +150,7 @@ impl Arguments {
             self.values.keys().chain(excluded.copied().flatten()).copied().collect();
         for (name, value) in ours {
             let Some(flag) = FLAGS.iter().find(|flag| flag.variable() == name) else {
-                if !OTHER_VARIABLES.contains(&name.as_str()) {
-                    self.unknown_variables.push(name);
-                }
+                self.unknown_variables.push(name);
                 continue;
             };
             let value = text(value).map_err(|error| format!("{name}: {error}"))?;

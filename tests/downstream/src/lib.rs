@@ -18,7 +18,7 @@ pub fn scale(x: &[f32], s: f32, y: &mut [f32]) {
 }
 
 /// Says so when inputs are made, by which a test can tell that a listing makes none.
-#[allow(dead_code)]
+#[allow(dead_code)] // only the attribute names it, and only with the runtime
 fn noted(x: Vec<f32>) -> Vec<f32> {
     if std::env::var_os("DOWNSTREAM_NOTES").is_some() {
         eprintln!("inputs of scale are made");
@@ -45,7 +45,7 @@ pub fn scale_eights(x: &[f32], s: f32, y: &mut [f32]) {
     scale(x, s, y);
 }
 
-#[allow(dead_code)]
+#[allow(dead_code)] // only the attribute names it, and only with the runtime
 fn scale_f64(x: &[f64], s: f64, y: &mut [f64]) {
     for i in 0..x.len() {
         y[i] = s * x[i];
@@ -71,7 +71,7 @@ pub fn dot_lanes(x: &[f32], y: &[f32]) -> f32 {
     rest + lanes.iter().sum::<f32>()
 }
 
-#[allow(dead_code)]
+#[allow(dead_code)] // only the attribute names it, and only with the runtime
 fn dot_f64(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
@@ -124,7 +124,7 @@ pub fn roots(x: &[f32], y: &mut [f32]) -> Result<(), Negative> {
     Ok(())
 }
 
-#[allow(dead_code)]
+#[allow(dead_code)] // only the attribute names it, and only with the runtime
 fn roots_f64(x: &[f64], y: &mut [f64]) {
     for i in 0..x.len() {
         y[i] = x[i].sqrt();

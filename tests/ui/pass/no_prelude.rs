@@ -5,7 +5,7 @@
 use ::kbench::kernel_bench;
 
 /// Names that the expansion uses as well.
-#[allow(dead_code, non_camel_case_types)]
+#[allow(dead_code, non_camel_case_types)] // traps for names that the expansion might take from here
 mod clashes {
     pub struct Vec;
     pub struct Box;
@@ -14,7 +14,7 @@ mod clashes {
     pub struct Kernel;
     pub struct String;
 }
-#[allow(unused_imports)]
+#[allow(unused_imports)] // what the expansion must not rely on
 use clashes::*;
 
 #[kernel_bench(
