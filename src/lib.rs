@@ -73,8 +73,8 @@ pub use kbench_macros::kernel_bench;
 
 #[cfg(feature = "run")]
 pub use kbench_core::{
-    Configuration, DEFAULT_SEED, Suite, SuiteError, check, cuda, environment, harness, infer,
-    kernel, main, measure, plan, registry, report, value, watch,
+    Configuration, DEFAULT_SEED, Suite, SuiteError, check, cuda, environment, gauge, harness,
+    infer, kernel, main, measure, plan, registry, report, value, watch,
 };
 
 #[cfg(feature = "run")]
@@ -83,6 +83,19 @@ pub use kbench_core::{
     report::Report,
     value::{Element, Fingerprint, Lend, Lent, Operand, Poison},
 };
+
+/// Installed in a benchmark, it lets kbench count what kernels allocate:
+///
+/// ```no_run
+/// #[global_allocator]
+/// static ALLOCATOR: kbench::Allocator = kbench::Allocator::system();
+///
+/// kbench::main!();
+/// ```
+///
+/// `kbench::Allocator::new(inner)` does so on top of another allocator, with the type `kbench::Allocator<Inner>`.
+#[cfg(feature = "run")]
+pub use kbench_core::gauge::Allocator;
 
 #[cfg(feature = "run")]
 #[doc(hidden)]

@@ -9,7 +9,8 @@
 //! | [`registry`] | all kernels of the linked crates, in a fixed order |
 //! | [`plan`] | cells and rows that are selected |
 //! | [`check`] | which rows are right, and by how much |
-//! | [`measure`] | samples of the rows that are |
+//! | [`worker`] | times of single samples: what one process does when it is told to |
+//! | [`measure`] | samples of the rows that are right, launch by launch |
 //! | [`infer`] | estimates, comparisons and verdicts |
 //! | [`report`] | one document, and the forms in which it is shown |
 //!
@@ -19,6 +20,7 @@
 pub mod check;
 pub mod cuda;
 pub mod environment;
+pub mod gauge;
 pub mod harness;
 pub mod infer;
 pub mod kernel;
@@ -28,10 +30,13 @@ pub mod registry;
 pub mod report;
 pub mod value;
 pub mod watch;
+pub mod worker;
 
 mod suite;
+mod workers;
 
 pub use suite::{Configuration, DEFAULT_SEED, Suite, SuiteError};
+pub use workers::Workers;
 
 /// What the attribute's expansion names. Not for use by hand: it changes without notice.
 #[doc(hidden)]

@@ -5,11 +5,12 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use crate::check::{CheckedRow, Coverage, check_plan};
 use crate::environment::Environment;
 use crate::infer::Rules;
-use crate::measure::{Effort, Measured, measure_plan};
+use crate::measure::{Assignment, Effort, Isolation, Measured, measure_plan};
 use crate::plan::{Plan, PlanError, Selection};
 use crate::registry::{RegisteredKernel, Registry, RegistryError};
 use crate::report::{PlanReport, Report, SCHEMA, Seconds, assemble};
 use crate::watch::Watch;
+use crate::workers::Workers;
 
 /// What a run is about and how much effort it makes.
 #[derive(Clone, Debug)]
@@ -24,6 +25,12 @@ pub struct Configuration {
     pub seed: u64,
     /// How verdicts are given.
     pub rules: Rules,
+    /// Where launches come from.
+    pub workers: Workers,
+    /// Whether the variants of a cell share their launches.
+    pub isolation: Isolation,
+    /// Whether allocations and processor events of a call are counted.
+    pub inspect: bool,
 }
 
 /// The seed of a run that is given none: any number, but always the same, so that two runs see the same data.
@@ -37,6 +44,9 @@ impl Default for Configuration {
             threads: Vec::new(),
             seed: DEFAULT_SEED,
             rules: Rules::default(),
+            workers: Workers::default(),
+            isolation: Isolation::default(),
+            inspect: false,
         }
     }
 }
@@ -110,11 +120,27 @@ impl Suite {
         let started = Instant::now();
         let checked = check_plan(&plan, Coverage::EverySize, self.configuration.seed, watch);
         let checking = started.elapsed().as_secs_f64();
-        let Configuration { effort, seed, .. } = &self.configuration;
-        let started = Instant::now();
-        let measured = measure_plan(&plan, &checked, effort, *seed, watch);
-        let measuring = started.elapsed().as_secs_f64();
-        let seconds = Seconds { checking, measuring, budget: effort.budget.as_secs_f64() };
+        let Configuration { effort, seed, rules, workers, isolation, inspect, .. } =
+            &self.configuration;
+        let launcher = workers.launcher(&self.registry, *seed);
+        let assignment = Assignment {
+            plan: &plan,
+            checked: &checked,
+            effort,
+            seed: *seed,
+            isolation: *isolation,
+            inspect: *inspect,
+            launcher: launcher.as_ref(),
+            judge: rules,
+        };
+        let measured = measure_plan(&assignment, watch);
+        let spent = measured.spent;
+        let seconds = Seconds {
+            checking: checking + spent.checking,
+            measuring: spent.measuring,
+            inside: spent.inside,
+            budget: effort.budget.as_secs_f64(),
+        };
         Ok(self.report(began, &plan, &checked, &measured, seconds))
     }
 

@@ -90,6 +90,13 @@ pub(super) const FLAGS: &[Flag] = &[
     switch("thorough", Group::Effort, "for publication: 5 s per row, 15 min in all"),
     option("budget", "TIME", Group::Effort, "wall time of all measuring (default 120s)"),
     option("measurement-time", "TIME", Group::Effort, "time in samples per row (default 1s)"),
+    option(
+        "launches",
+        "N",
+        Group::Effort,
+        "processes that measure (default: by what a start costs and where the noise is)",
+    ),
+    switch("isolate", Group::Effort, "measure every variant in launches of its own"),
     option("sample-size", "N", Group::Effort, "samples per row, instead of a time"),
     option(
         "warm-up-time",
@@ -122,6 +129,11 @@ pub(super) const FLAGS: &[Flag] = &[
         short: Some('q'),
         ..switch("quiet", Group::Results, "no progress, and one character per test")
     },
+    switch(
+        "benchmem",
+        Group::Results,
+        "count allocations and processor events of a call (see kbench::Allocator)",
+    ),
     switch("exact", Group::Libtest, "filters and skips are whole names"),
     option("skip", "FILTER", Group::Libtest, "leave out names that contain this; may be repeated"),
     switch("ignored", Group::Libtest, "only variants marked `ignore`"),
@@ -149,7 +161,6 @@ pub(super) const EXCLUSIVE: &[&[&str]] = &[
 
 /// Flags that later versions give a meaning; naming one is an error that says so, not a typing error.
 pub(super) const RESERVED: &[&str] = &[
-    "launches",
     "device",
     "cold",
     "hot",
@@ -162,7 +173,6 @@ pub(super) const RESERVED: &[&str] = &[
     "gate",
     "report",
     "tune",
-    "benchmem",
     "metric",
     "plot",
     "timeout",

@@ -23,13 +23,14 @@ use crate::report::{
     ListFormat, Progress, Report, TestFormat, json_rows, list, list_kernels, list_sizes, terminal,
     test_report,
 };
-use crate::{Suite, SuiteError};
+use crate::{Suite, SuiteError, Workers};
 
 /// Reads the command line and does what it says.
 pub fn main(default: DefaultMode) -> ExitCode {
+    let workers = Workers::here();
     let arguments = std::env::args_os().skip(1);
     let variables = std::env::vars_os();
-    let exit = match Options::read(arguments, variables, default) {
+    let exit = match Options::read(arguments, variables, default, workers) {
         Ok(options) => run(options),
         Err(error) => complain(&error, Exit::Usage),
     };

@@ -8,12 +8,12 @@ use super::duration;
 use super::flags::FLAGS;
 use super::output::Export;
 use crate::Configuration;
-use crate::DEFAULT_SEED;
 use crate::infer::Rules;
 use crate::kernel::Backend;
-use crate::measure::Effort;
+use crate::measure::{Effort, Isolation};
 use crate::plan::{AxisOverride, Ignored, Partition, Selection, SizeFilter, nearest};
 use crate::report::{Style, TestFormat};
+use crate::{DEFAULT_SEED, Workers};
 
 /// What a program does when the command line does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,7 @@ impl Options {
         words: impl IntoIterator<Item = OsString>,
         variables: impl IntoIterator<Item = (OsString, OsString)>,
         default: DefaultMode,
+        workers: Workers,
     ) -> Result<Self, String> {
         let arguments = Arguments::parse(words, variables)?;
         let quiet = arguments.is_on("quiet");
@@ -65,6 +66,13 @@ impl Options {
                 threads: threads(&arguments)?,
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
                 rules: Rules::default(),
+                workers,
+                isolation: if arguments.is_on("isolate") {
+                    Isolation::Isolated
+                } else {
+                    Isolation::Shared
+                },
+                inspect: arguments.is_on("benchmem"),
             },
             format: format(&arguments, quiet)?,
             style: style(&arguments)?,
@@ -163,6 +171,7 @@ fn effort(arguments: &Arguments) -> Result<Effort, String> {
         samples: arguments.last("sample-size", |text| at_least(text, 4u32))?.or(preset.samples),
         warm_up: arguments.last("warm-up-time", duration::parse)?.unwrap_or(preset.warm_up),
         iterations: arguments.last("iterations", |text| at_least(text, 1u64))?,
+        launches: arguments.last("launches", |text| at_least(text, 1u32))?.or(preset.launches),
         ..preset
     })
 }
@@ -240,7 +249,8 @@ mod tests {
     use std::time::Duration;
 
     fn options(words: &[&str]) -> Result<Options, String> {
-        Options::read(words.iter().map(OsString::from), [], DefaultMode::Test)
+        let words = words.iter().map(OsString::from);
+        Options::read(words, [], DefaultMode::Test, Workers::SameProcess)
     }
 
     #[test]
@@ -250,7 +260,8 @@ mod tests {
         assert_eq!(mode(&["--bench"]), Mode::Measure);
         assert_eq!(mode(&["--test", "--bench"]), Mode::Test);
         assert_eq!(mode(&["--list", "--format", "terse", "--bench"]), Mode::List);
-        let read = Options::read([], [], DefaultMode::Measure).expect("valid");
+        let read =
+            Options::read([], [], DefaultMode::Measure, Workers::SameProcess).expect("valid");
         assert_eq!(read.mode, Mode::Measure);
     }
 

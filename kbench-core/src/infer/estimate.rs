@@ -1,123 +1,48 @@
-//! Times of one row, as independent observations of its logarithm.
+//! The time of one row.
 
-use super::welch::{Moments, student_quantile};
-use crate::measure::Measurement;
-
-/// Segments that the blocks of a single launch are merged into: enough degrees of freedom for a t-test, and each long
-/// enough that a burst of noise does not fill it.
-const SEGMENTS: usize = 12;
+use super::test::{Mean, student_quantile};
+use super::trend::kendall;
 
 /// A spread beyond this is flagged as unstable.
 const UNSTABLE: f64 = 0.20;
 
+/// A trend is flagged when it is this improbable by chance ...
+const TREND_PROBABILITY: f64 = 0.001;
+
+/// ... and has moved the figure by at least this share.
+const TREND_SHARE: f64 = 0.02;
+
 /// Below this many turns of an empty loop a call is no work: passing its parameters takes as long.
 const OPTIMISED_AWAY_TURNS: f64 = 2.5;
-
-/// What the observations are repetitions of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
-    /// Whole processes: placement was sampled.
-    Launches,
-    /// Parts of one process: placement was the same throughout.
-    Segments,
-}
-
-/// Logarithms of the time of one row in nanoseconds, one for every independent repetition.
-#[derive(Clone, Debug)]
-pub struct Observations {
-    /// What a repetition is.
-    pub scope: Scope,
-    /// ln(ns).
-    pub logarithms: Vec<f64>,
-    /// Number of samples behind them.
-    pub samples: usize,
-}
-
-impl Observations {
-    /// The observations of one row; `None` when it has no sample at all.
-    pub fn of(measurement: &Measurement, subject: usize, row: usize) -> Option<Self> {
-        let launches: Vec<Vec<f64>> = measurement
-            .launches
-            .iter()
-            .map(|launch| block_means(&launch.cells[subject], row))
-            .filter(|blocks| !blocks.is_empty())
-            .collect();
-        let samples = 2 * launches.iter().map(Vec::len).sum::<usize>();
-        match launches.as_slice() {
-            [] => None,
-            [blocks] => {
-                Some(Observations { scope: Scope::Segments, logarithms: segments(blocks), samples })
-            }
-            several => Some(Observations {
-                scope: Scope::Launches,
-                logarithms: several.iter().map(|blocks| median(blocks)).collect(),
-                samples,
-            }),
-        }
-    }
-}
-
-/// The mean logarithm of a row's samples in every block.
-fn block_means(blocks: &[crate::measure::Block], row: usize) -> Vec<f64> {
-    blocks
-        .iter()
-        .filter_map(|block| {
-            let logarithms: Vec<f64> = block
-                .samples
-                .iter()
-                .filter(|sample| sample.row == row)
-                // A call that was optimised away has no logarithm; the floor keeps it visible and it is flagged.
-                .map(|sample| sample.nanoseconds.max(1e-3).ln())
-                .collect();
-            (!logarithms.is_empty())
-                .then(|| logarithms.iter().sum::<f64>() / logarithms.len() as f64)
-        })
-        .collect()
-}
-
-/// Medians of at most twelve runs of consecutive blocks.
-fn segments(blocks: &[f64]) -> Vec<f64> {
-    let count = SEGMENTS.min(blocks.len());
-    (0..count)
-        .map(|i| median(&blocks[i * blocks.len() / count..(i + 1) * blocks.len() / count]))
-        .collect()
-}
-
-pub(super) fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let n = sorted.len();
-    if n % 2 == 1 { sorted[n / 2] } else { (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0 }
-}
 
 /// The time of one call with its 95 % interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
-    /// Nanoseconds: the geometric mean of the observations.
+    /// Nanoseconds: the geometric mean of the repetitions.
     pub time: f64,
     /// Lower end.
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// Standard deviation of the observations as a share of the time.
+    /// Standard deviation of the repetitions as a share of the time.
     pub spread: f64,
 }
 
 impl Estimate {
-    /// The estimate that observations give.
-    pub fn of(observations: &Observations) -> Self {
-        let Moments { n, mean, variance } = Moments::of(&observations.logarithms);
-        let half = if n > 1.0 {
-            student_quantile(0.975, n - 1.0) * (variance / n).sqrt()
+    /// The estimate that logarithms of nanoseconds give; none when there are none.
+    pub fn of(logarithms: &[f64]) -> Option<Self> {
+        let mean = Mean::of(logarithms)?;
+        let half = if mean.df > 0.0 {
+            student_quantile(0.975, mean.df) * mean.error
         } else {
             f64::INFINITY
         };
-        Estimate {
-            time: mean.exp(),
-            low: (mean - half).exp(),
-            high: (mean + half).exp(),
-            spread: variance.sqrt(),
-        }
+        Some(Estimate {
+            time: mean.value.exp(),
+            low: (mean.value - half).exp(),
+            high: (mean.value + half).exp(),
+            spread: mean.deviation,
+        })
     }
 
     /// Whether the spread is too large to be believed.
@@ -131,45 +56,42 @@ impl Estimate {
     }
 }
 
+/// How far a figure moved over the launches, when that can hardly be chance; `logarithms` in the order of time.
+pub fn trend(logarithms: &[f64]) -> Option<f64> {
+    let kendall = kendall(logarithms)?;
+    let moved = kendall.slope * (logarithms.len() - 1) as f64;
+    (kendall.p < TREND_PROBABILITY && moved.abs() > TREND_SHARE).then(|| moved.exp_m1())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::{Block, Launch, Sample};
-
-    fn launch(times: &[f64]) -> Launch {
-        let block = |&nanoseconds| Block { samples: vec![Sample { row: 0, nanoseconds }; 2] };
-        Launch { cells: vec![times.iter().map(block).collect()] }
-    }
 
     #[test]
-    fn one_launch_gives_segments_and_several_give_launches() {
-        let one = Measurement { launches: vec![launch(&[10.0; 100])] };
-        let observations = Observations::of(&one, 0, 0).expect("samples");
-        assert_eq!((observations.scope, observations.logarithms.len()), (Scope::Segments, 12));
-        assert_eq!(observations.samples, 200);
-        let two = Measurement { launches: vec![launch(&[10.0; 5]), launch(&[20.0; 5])] };
-        let observations = Observations::of(&two, 0, 0).expect("samples");
-        assert_eq!((observations.scope, observations.logarithms.len()), (Scope::Launches, 2));
-        assert!(Observations::of(&two, 0, 1).is_none());
-    }
-
-    #[test]
-    fn a_spike_does_not_move_the_estimate() {
-        let mut times = vec![100.0; 120];
-        times[7] = 1e6;
-        let measurement = Measurement { launches: vec![launch(&times)] };
-        let estimate = Estimate::of(&Observations::of(&measurement, 0, 0).expect("samples"));
+    fn one_launch_astray_does_not_move_the_estimate() {
+        let mut logarithms = vec![100_f64.ln(); 12];
+        logarithms[7] = 1e6_f64.ln();
+        let estimate = Estimate::of(&logarithms).expect("observations");
         assert!((estimate.time - 100.0).abs() < 1e-9, "{estimate:?}");
+        assert!(estimate.is_unstable(), "but it is not hidden");
     }
 
     #[test]
     fn nothing_to_time_is_noticed() {
-        let of = |nanoseconds| {
-            let measurement = Measurement { launches: vec![launch(&[nanoseconds; 20])] };
-            Estimate::of(&Observations::of(&measurement, 0, 0).expect("samples"))
-        };
-        assert!(of(0.0).is_optimised_away(0.3));
+        let of = |nanoseconds: f64| Estimate::of(&[nanoseconds.ln(); 12]).expect("observations");
+        assert!(of(1e-3).is_optimised_away(0.3));
         assert!(of(0.5).is_optimised_away(0.3));
         assert!(!of(1.2).is_optimised_away(0.3));
+        assert!(Estimate::of(&[]).is_none());
+    }
+
+    #[test]
+    fn a_figure_that_creeps_is_noticed_and_one_that_jitters_is_not() {
+        let creeping: Vec<f64> = (0..12).map(|i| 0.01 * f64::from(i)).collect();
+        assert!(trend(&creeping).is_some_and(|moved| (moved - 0.116).abs() < 0.01));
+        let jitter: Vec<f64> = (0..12).map(|i| 0.05 * f64::from(i % 2)).collect();
+        assert_eq!(trend(&jitter), None);
+        let slight: Vec<f64> = (0..12).map(|i| 1e-4 * f64::from(i)).collect();
+        assert_eq!(trend(&slight), None);
     }
 }

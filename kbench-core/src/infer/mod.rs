@@ -1,15 +1,22 @@
 //! Inference: from samples to estimates, tests and verdicts. Nothing here touches a clock.
 //!
 //! Samples of one process are not independent of each other, so they are never counted as such. The unit of repetition
-//! is the launch; with a single launch its blocks are merged into a few segments, each represented by its median, and
-//! every verdict is *provisional*: the placement of code and data was the same throughout.
+//! is the launch: per launch, the median over its blocks of the log-ratio of two rows. With a single launch its blocks
+//! are merged into a few segments, and every verdict is *provisional*: the placement of code and data was the same
+//! throughout. `docs/statistics.md` tells the whole method.
 
+mod compare;
 mod estimate;
 mod holm;
+mod observe;
+mod stopping;
+mod test;
+mod trend;
 mod verdict;
-mod welch;
 
-pub use estimate::{Estimate, Observations, Scope};
+pub use compare::{Comparison, compare, look_share};
+pub use estimate::{Estimate, trend};
 pub use holm::holm;
-pub use verdict::{Comparison, Judged, Judgement, Rules, Verdict, compare, judge};
-pub use welch::{Welch, student_quantile, student_two_sided};
+pub use observe::{Calm, Observations, Scope};
+pub use test::{Mean, Test, hedges_g, student_quantile, student_two_sided};
+pub use verdict::{Judged, Judgement, Rules, Verdict, judge};

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-use super::welch::Welch;
-use super::{Observations, Scope, holm};
+use super::{Comparison, Scope, holm};
 
 /// By which rules verdicts are given.
 #[derive(Clone, Copy, Debug)]
@@ -18,34 +17,6 @@ impl Default for Rules {
     fn default() -> Self {
         Rules { significance: 0.05, margin: 0.01 }
     }
-}
-
-/// A row compared with its base.
-#[derive(Clone, Copy, Debug)]
-pub struct Comparison {
-    /// Time of the base over time of the row.
-    pub speedup: f64,
-    /// Lower end of its 95 % interval.
-    pub low: f64,
-    /// Upper end.
-    pub high: f64,
-    /// The test on logarithms of times; positive when the row is faster.
-    pub welch: Welch,
-    /// What the observations are repetitions of.
-    pub scope: Scope,
-}
-
-/// Compares a row with its base; `None` with too few observations.
-pub fn compare(base: &Observations, row: &Observations) -> Option<Comparison> {
-    let welch = Welch::test(&row.logarithms, &base.logarithms)?;
-    let (low, high) = welch.interval(0.95);
-    Some(Comparison {
-        speedup: welch.difference.exp(),
-        low: low.exp(),
-        high: high.exp(),
-        welch,
-        scope: row.scope,
-    })
 }
 
 /// What can be said of a row against its base.
@@ -104,14 +75,15 @@ pub struct Judged {
 
 /// Judges all comparisons of a report together.
 pub fn judge(comparisons: &[Comparison], rules: Rules) -> Vec<Judged> {
-    let p: Vec<f64> = comparisons.iter().map(|c| c.welch.p).collect();
+    // Dividing by the share of its look makes each p one that holds whenever the cell was stopped.
+    let p: Vec<f64> = comparisons.iter().map(|c| (c.test.p / c.share).min(1.0)).collect();
     let level = rules.significance / comparisons.len().max(1) as f64;
     comparisons
         .iter()
         .zip(holm(&p))
         .map(|(comparison, p_adjusted)| Judged {
             p_adjusted,
-            detectable: comparison.welch.detectable(level).exp_m1(),
+            detectable: comparison.test.detectable(level * comparison.share).exp_m1(),
             verdict: Verdict {
                 judgement: judge_one(comparison, p_adjusted, rules),
                 provisional: comparison.scope == Scope::Segments,
@@ -127,59 +99,76 @@ fn judge_one(comparison: &Comparison, adjusted_p: f64, rules: Rules) -> Judgemen
     if adjusted_p < rules.significance && comparison.high < 1.0 {
         return Judgement::Slower;
     }
-    // Two one-sided tests: the interval of twice the error rate must lie within the margin.
-    let (low, high) = comparison.welch.interval(1.0 - 2.0 * rules.significance);
+    if is_equivalent(comparison, rules) { Judgement::Equivalent } else { Judgement::Inconclusive }
+}
+
+/// Two one-sided tests (Schuirmann 1987): the interval of twice the error rate must lie within the margin.
+pub(super) fn is_equivalent(comparison: &Comparison, rules: Rules) -> bool {
+    let (low, high) = comparison.test.interval(1.0 - 2.0 * rules.significance * comparison.share);
     let margin = rules.margin.ln_1p();
-    if -margin < low && high < margin { Judgement::Equivalent } else { Judgement::Inconclusive }
+    -margin < low && high < margin
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::test::Test;
     use super::*;
 
-    fn observations(center: f64, spread: f64) -> Observations {
+    /// A comparison of ten segments whose log-ratios have the given centre and spread.
+    fn comparison(ratio: f64, spread: f64) -> Comparison {
         let steps = [-1.5, -0.5, 0.5, 1.5, -1.0, 1.0, 0.0, 0.2, -0.2, 0.0];
-        let logarithms = steps.iter().map(|s| center.ln() + s * spread).collect();
-        Observations { scope: Scope::Segments, logarithms, samples: 20 }
+        let differences: Vec<f64> = steps.iter().map(|s| ratio.ln() + s * spread).collect();
+        let test = Test::paired(&differences).expect("enough");
+        let (low, high) = test.interval(0.95);
+        Comparison {
+            speedup: test.difference.exp(),
+            low: low.exp(),
+            high: high.exp(),
+            test,
+            welch: None,
+            hedges_g: None,
+            scope: Scope::Segments,
+            share: 1.0,
+        }
     }
 
-    fn word(base: (f64, f64), row: (f64, f64)) -> String {
-        let comparison = compare(&observations(base.0, base.1), &observations(row.0, row.1));
-        judge(&[comparison.expect("enough")], Rules::default())[0].verdict.to_string()
+    fn word(ratio: f64, spread: f64) -> String {
+        judge(&[comparison(ratio, spread)], Rules::default())[0].verdict.to_string()
     }
 
     #[test]
     fn the_four_words_mean_what_they_say() {
-        assert_eq!(word((100.0, 0.01), (50.0, 0.01)), "provisional faster");
-        assert_eq!(word((100.0, 0.01), (150.0, 0.01)), "provisional slower");
-        assert_eq!(word((100.0, 0.002), (100.0, 0.002)), "provisional equivalent");
-        assert_eq!(word((100.0, 0.2), (101.0, 0.2)), "provisional inconclusive");
-    }
-
-    #[test]
-    fn a_speedup_is_base_over_row() {
-        let comparison =
-            compare(&observations(100.0, 0.01), &observations(25.0, 0.01)).expect("enough");
-        assert!((comparison.speedup - 4.0).abs() < 1e-9);
-        assert!(comparison.low < 4.0 && 4.0 < comparison.high);
-        assert!(comparison.welch.t > 0.0);
+        assert_eq!(word(2.0, 0.01), "provisional faster");
+        assert_eq!(word(0.7, 0.01), "provisional slower");
+        assert_eq!(word(1.0, 0.002), "provisional equivalent");
+        assert_eq!(word(1.01, 0.2), "provisional inconclusive");
+        let launches = Comparison { scope: Scope::Launches, ..comparison(2.0, 0.01) };
+        assert_eq!(judge(&[launches], Rules::default())[0].verdict.to_string(), "faster");
     }
 
     #[test]
     fn many_comparisons_raise_the_bar() {
-        let weak = compare(&observations(100.0, 0.02), &observations(102.0, 0.02)).expect("enough");
-        assert!(weak.welch.p < 0.05, "{}", weak.welch.p);
+        let weak = comparison(0.98, 0.02);
+        assert!(weak.test.p < 0.05, "{}", weak.test.p);
         let alone = judge(&[weak], Rules::default())[0].verdict.judgement;
         let crowd = judge(&[weak; 50], Rules::default())[0].verdict.judgement;
         assert_eq!((alone, crowd), (Judgement::Slower, Judgement::Inconclusive));
     }
 
     #[test]
+    fn an_early_look_raises_the_bar() {
+        let weak = comparison(0.98, 0.02);
+        let early = Comparison { share: 0.02, ..weak };
+        let words = judge(&[weak, early], Rules { significance: 0.2, ..Rules::default() });
+        assert!(words[0].p_adjusted < words[1].p_adjusted);
+        assert_eq!(words[0].verdict.judgement, Judgement::Slower);
+    }
+
+    #[test]
     fn what_could_have_been_seen_grows_with_the_number_of_comparisons() {
-        let comparison =
-            compare(&observations(100.0, 0.02), &observations(100.0, 0.02)).expect("enough");
-        let alone = judge(&[comparison], Rules::default())[0].detectable;
-        let crowd = judge(&[comparison; 50], Rules::default())[0].detectable;
+        let found = comparison(1.0, 0.02);
+        let alone = judge(&[found], Rules::default())[0].detectable;
+        let crowd = judge(&[found; 50], Rules::default())[0].detectable;
         assert!(0.0 < alone && alone < crowd && crowd < 3.0 * alone, "{alone} {crowd}");
     }
 }

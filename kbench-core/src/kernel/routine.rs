@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::data::Data;
 use super::timed::{self, Calls};
 use super::{CellData, Fault, Kernel};
+use crate::gauge::{Allocations, count};
 use crate::value::{Fingerprint, Operand};
 
 /// How a variant can be called.
@@ -41,6 +42,8 @@ pub struct Returned {
     pub bytes: usize,
     /// Memory that the return value owns until it is dropped; 0 when there is nothing to drop.
     pub held_bytes: usize,
+    /// What the call allocated; none where the allocator that counts is not installed.
+    pub allocations: Option<Allocations>,
     /// Relative rounding error of every part's element type.
     pub roundoffs: Vec<f64>,
 }
@@ -137,7 +140,7 @@ fn call<K: Kernel, O: Operand>(
     data: &mut Data<K>,
     function: impl Fn(&K::Reads, &mut K::Writes) -> O,
 ) -> Returned {
-    let output = function(&data.reads, &mut data.writes);
+    let (output, allocations) = count(|| function(&data.reads, &mut data.writes));
     let (mut parts, mut roundoffs) = (Vec::new(), Vec::new());
     output.elements(&mut parts);
     output.roundoffs(&mut roundoffs);
@@ -147,6 +150,7 @@ fn call<K: Kernel, O: Operand>(
         failure: output.failure(),
         bytes: output.bytes(),
         held_bytes: if needs_drop::<O>() { output.bytes().max(size_of::<O>()) } else { 0 },
+        allocations,
         roundoffs,
     }
 }

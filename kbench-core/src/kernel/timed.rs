@@ -14,12 +14,14 @@ use std::hint::black_box;
 use std::mem::needs_drop;
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use super::data::Data;
 use super::{Fault, InPlace, Kernel};
 use crate::value::Operand;
 
 /// How many calls a sample makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
     /// Calls under one reading of the clock.
     pub per_batch: u64,

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
+use crate::worker::Sampling;
+
 /// Blocks that every cell should get: enough for a test, however long a call takes.
 pub(super) const FEWEST_BLOCKS: u32 = 8;
 
@@ -26,6 +28,8 @@ pub struct Effort {
     pub sample_time: Duration,
     /// A fixed number of calls per sample, instead of calibration.
     pub iterations: Option<u64>,
+    /// A fixed number of launches, instead of one that follows from costs and variances.
+    pub launches: Option<u32>,
 }
 
 fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
@@ -40,6 +44,7 @@ impl Effort {
             measurement_time: Duration::from_millis(100),
             warm_up: Duration::from_millis(5),
             sample_time: Duration::from_millis(1),
+            launches: Some(1),
             ..Effort::default()
         }
     }
@@ -51,6 +56,16 @@ impl Effort {
             measurement_time: Duration::from_secs(5),
             warm_up: Duration::from_millis(100),
             ..Effort::default()
+        }
+    }
+
+    /// What workers need to know of it to calibrate.
+    pub(super) fn sampling(&self, patience: Duration) -> Sampling {
+        Sampling {
+            sample_seconds: self.sample_time.as_secs_f64(),
+            warm_up_seconds: self.warm_up.as_secs_f64(),
+            iterations: self.iterations,
+            patience_seconds: patience.as_secs_f64(),
         }
     }
 
@@ -74,6 +89,7 @@ impl Default for Effort {
             warm_up: Duration::from_millis(20),
             sample_time: Duration::from_millis(2),
             iterations: None,
+            launches: None,
         }
     }
 }

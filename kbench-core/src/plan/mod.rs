@@ -51,6 +51,11 @@ pub struct Row {
 }
 
 impl Cell {
+    /// `module::path::kernel axis=value,axis=value`.
+    pub fn name(&self) -> String {
+        format!("{} {}", self.kernel.path(), self.size.name(self.kernel.axes))
+    }
+
     /// `module::path::kernel/variant/type/axis=value,axis=value`.
     pub fn row_name(&self, row: &Row) -> String {
         full_name(self.kernel, row.variant, &self.size)

@@ -1,15 +1,19 @@
 //! From findings to rows.
 
-use super::{CheckReport, ComparisonReport, RowReport, Status};
+use super::{CheckReport, ComparisonReport, RawSamples, RowReport, Status};
 use crate::check::{CheckedRow, Standing};
-use crate::infer::{Comparison, Estimate, Judged, Observations, Rules, compare, judge};
+use crate::infer::{
+    Calm, Comparison, Estimate, Judged, Observations, Rules, compare, judge, trend,
+};
 use crate::kernel::{Backend, guard};
-use crate::measure::{Block, Measured, RowMeasured};
+use crate::measure::{Look, Measured, RowMeasured};
 use crate::plan::{Cell, Plan};
+use crate::worker::{Block, Sample};
 
 const TOO_FEW: &str = "too few samples for a comparison; raise --budget or select less";
 const NO_BASE: &str = "not compared: its base is not selected";
 const NO_TIME: &str = "takes no time: an empty loop is as long, so the compiler has removed the work, or there is none";
+const LOADED: &str = "the machine was busy nearly all the time: times are those of a busy machine";
 const UNSTABLE: &str = "unstable: time varied by over 20 %; rely on neither figure nor verdict";
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
@@ -21,19 +25,22 @@ pub fn assemble(
 ) -> Vec<RowReport> {
     let mut rows = Vec::new();
     let mut comparisons: Vec<(usize, Comparison)> = Vec::new();
+    let calm = Calm::of(&measured.measurement);
     for (index, cell) in plan.cells.iter().enumerate() {
-        let observations = observations(cell, index, measured);
-        let base = cell.base.and_then(|base| observations[base].as_ref());
-        for (row, observed) in observations.iter().enumerate() {
-            let known = measured.rows.get(index).map(|rows| &rows[row]);
+        let known = measured.rows.get(index);
+        let observations = known.map(|_| Observations::of(&measured.measurement, index, calm));
+        let look = measured.looks.get(index).copied().flatten().unwrap_or(Look::ONLY);
+        let failed = |row: usize| known.is_none_or(|rows| rows[row].failure.is_some());
+        let base = cell.base.filter(|base| !failed(*base));
+        for row in 0..cell.rows.len() {
+            let known = known.map(|rows| &rows[row]);
             let finding = Finding { cell, row, checked: &checked[index][row], known };
             let mut report = finding.report();
-            report.samples = samples(measured, index, row);
-            if let Some(observed) = observed {
-                let estimate = Estimate::of(observed);
-                finding.add_rates(&mut report, &estimate);
-                add_doubts(&mut report, &estimate, measured.empty_turn);
-                match base.filter(|_| cell.base != Some(row)).map(|base| compare(base, observed)) {
+            report.raw = raw(measured, index, row);
+            let observed = observations.as_ref().filter(|_| !failed(row));
+            if let Some(observed) = observed.filter(|o| !o.times(row).is_empty()) {
+                finding.add_figures(&mut report, observed, measured.empty_turn);
+                match base.filter(|base| *base != row).map(|b| compare(observed, b, row, look)) {
                     Some(Some(comparison)) => comparisons.push((rows.len(), comparison)),
                     Some(None) => report.remarks.push(TOO_FEW.into()),
                     None if cell.base.is_none() => report.remarks.push(NO_BASE.into()),
@@ -48,16 +55,6 @@ pub fn assemble(
         rows[*row].comparison = comparison_report(comparison, &judged);
     }
     rows
-}
-
-/// Observations of every row that was measured to the end.
-fn observations(cell: &Cell, index: usize, measured: &Measured) -> Vec<Option<Observations>> {
-    (0..cell.rows.len())
-        .map(|row| {
-            measured.rows.get(index).filter(|rows| rows[row].failure.is_none())?;
-            Observations::of(&measured.measurement, index, row)
-        })
-        .collect()
 }
 
 /// What the stages found about one row.
@@ -105,7 +102,12 @@ impl Finding<'_> {
             }),
             calls: known.and_then(|known| Some(known.calibration?.calls.total())),
             overhead_share: known.and_then(|known| Some(known.calibration?.overhead_share())),
-            samples: Vec::new(),
+            launches: 0,
+            blocks: 0,
+            contaminated: 0,
+            allocations: known.and_then(|known| known.allocations),
+            counters: known.and_then(|known| known.counters),
+            raw: RawSamples::default(),
         }
     }
 
@@ -143,6 +145,31 @@ impl Finding<'_> {
         }
     }
 
+    /// Everything that follows from the samples of this row alone.
+    fn add_figures(&self, report: &mut RowReport, observed: &Observations, empty_turn: f64) {
+        report.launches = report.raw.samples.iter().filter(|blocks| !blocks.is_empty()).count();
+        report.blocks = observed.blocks;
+        report.contaminated = observed.contaminated;
+        let Some(estimate) = Estimate::of(&observed.times(self.row)) else { return };
+        self.add_rates(report, &estimate);
+        if estimate.is_optimised_away(empty_turn) {
+            report.remarks.push(NO_TIME.into());
+        }
+        if estimate.is_unstable() {
+            report.remarks.push(UNSTABLE.into());
+        }
+        // Against the sentinel: a machine that gets slower for everybody is no trend of this row.
+        if let Some(moved) = trend(&observed.anchored(self.row)) {
+            report.remarks.push(format!(
+                "unstable: moved by {:+.1} % over the launches, which is hardly chance",
+                100.0 * moved
+            ));
+        }
+        if observed.is_loaded {
+            report.remarks.push(LOADED.into());
+        }
+    }
+
     /// The time, and what it means per second.
     fn add_rates(&self, report: &mut RowReport, estimate: &Estimate) {
         report.time_ns = Some(estimate.time);
@@ -170,39 +197,40 @@ impl Finding<'_> {
     }
 }
 
-/// What makes the figures of a row doubtful.
-fn add_doubts(report: &mut RowReport, estimate: &Estimate, empty_turn: f64) {
-    if estimate.is_optimised_away(empty_turn) {
-        report.remarks.push(NO_TIME.into());
-    }
-    if estimate.is_unstable() {
-        report.remarks.push(UNSTABLE.into());
-    }
-}
-
 fn comparison_report(comparison: &Comparison, judged: &Judged) -> ComparisonReport {
-    let welch = &comparison.welch;
+    let Comparison { test, welch, .. } = comparison;
     ComparisonReport {
         speedup: Some(comparison.speedup),
         speedup_low: Some(comparison.low),
         speedup_high: Some(comparison.high),
-        p: Some(welch.p),
+        p: Some(test.p),
         p_adjusted: Some(judged.p_adjusted),
         verdict: Some(judged.verdict.to_string()),
-        t: Some(welch.t),
-        df: Some(welch.df),
-        hedges_g: Some(welch.g),
+        t: Some(test.t),
+        df: Some(test.df),
+        welch_t: welch.map(|welch| welch.t),
+        welch_df: welch.map(|welch| welch.df),
+        welch_p: welch.map(|welch| welch.p),
+        hedges_g: comparison.hedges_g,
         detectable: Some(judged.detectable),
     }
 }
 
-/// Nanoseconds per call of a row's samples: launch by launch, block by block.
-fn samples(measured: &Measured, cell: usize, row: usize) -> Vec<Vec<Vec<f64>>> {
-    let of_block = |block: &Block| -> Vec<f64> {
-        block.samples.iter().filter(|s| s.row == row).map(|s| s.nanoseconds).collect()
+/// A row's samples and the sentinels beside them: launch by launch, block by block.
+fn raw(measured: &Measured, cell: usize, row: usize) -> RawSamples {
+    let of = |figure: fn(&Sample) -> Option<f64>| -> Vec<Vec<Vec<f64>>> {
+        let of_block = |block: &Block| -> Vec<f64> {
+            block.samples.iter().filter(|sample| sample.row == row).filter_map(figure).collect()
+        };
+        let of_launch = |blocks: &Vec<Block>| -> Vec<Vec<f64>> {
+            blocks.iter().map(of_block).filter(|block| !block.is_empty()).collect()
+        };
+        let launches = measured.measurement.launches.iter();
+        launches.filter_map(|launch| launch.cells.get(cell)).map(of_launch).collect()
     };
-    let launches = measured.measurement.launches.iter().filter_map(|launch| launch.cells.get(cell));
-    launches
-        .map(|blocks| blocks.iter().map(of_block).filter(|block| !block.is_empty()).collect())
-        .collect()
+    RawSamples {
+        samples: of(|sample| Some(sample.nanoseconds)),
+        chains: of(|sample| Some(sample.chain)),
+        sweeps: of(|sample| sample.sweep),
+    }
 }

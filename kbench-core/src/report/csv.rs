@@ -3,7 +3,7 @@
 use super::{Report, RowReport};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 31] = [
+const COLUMNS: [&str; 38] = [
     "kernel",
     "variant",
     "backend",
@@ -35,6 +35,13 @@ const COLUMNS: [&str; 31] = [
     "detectable",
     "label",
     "error_at",
+    "launches",
+    "welch_t",
+    "welch_df",
+    "welch_p",
+    "allocations",
+    "allocated_bytes",
+    "allocated_peak_bytes",
 ];
 
 /// The report as comma-separated values (RFC 4180).
@@ -47,8 +54,9 @@ pub fn csv(report: &Report) -> String {
     text
 }
 
-fn fields(row: &RowReport) -> [String; 31] {
+fn fields(row: &RowReport) -> [String; 38] {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
+    let whole = |value: Option<u64>| value.map(|v| v.to_string()).unwrap_or_default();
     let (comparison, check) = (&row.comparison, &row.check);
     [
         row.kernel.clone(),
@@ -82,6 +90,13 @@ fn fields(row: &RowReport) -> [String; 31] {
         number(comparison.detectable),
         row.label.unwrap_or_default().to_owned(),
         check.worst.clone().unwrap_or_default(),
+        row.launches.to_string(),
+        number(comparison.welch_t),
+        number(comparison.welch_df),
+        number(comparison.welch_p),
+        whole(row.allocations.map(|allocations| allocations.count)),
+        whole(row.allocations.map(|allocations| allocations.bytes)),
+        whole(row.allocations.map(|allocations| allocations.peak)),
     ]
 }
 

@@ -19,7 +19,7 @@ pub use json::{json, json_rows};
 pub use libtest::{TestFormat, test_report};
 pub use listing::{ListFormat, list, list_kernels, list_sizes};
 pub use progress::Progress;
-pub use row::{CheckReport, ComparisonReport, RowReport, Status};
+pub use row::{CheckReport, ComparisonReport, RawSamples, RowReport, Status};
 pub use style::Style;
 pub use terminal::terminal;
 
@@ -78,6 +78,8 @@ pub struct Seconds {
     pub checking: f64,
     /// Calibrating and taking samples.
     pub measuring: f64,
+    /// Of this, inside kernels or sentinels.
+    pub inside: f64,
     /// The limit that was set for measuring.
     pub budget: f64,
 }

@@ -5,6 +5,8 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use crate::gauge::{Allocations, CounterFigures};
+
 /// One variant at one size.
 #[derive(Clone, Debug, Serialize)]
 pub struct RowReport {
@@ -65,8 +67,30 @@ pub struct RowReport {
     pub calls: Option<u64>,
     /// Share of the clock in a sample, which was subtracted.
     pub overhead_share: Option<f64>,
-    /// Nanoseconds per call of every sample: launch by launch, block by block.
+    /// Launches that measured it.
+    pub launches: usize,
+    /// Blocks of its cell.
+    pub blocks: usize,
+    /// Of these, blocks during which the sentinels said that the machine was busy, and which do not count.
+    pub contaminated: usize,
+    /// What one call allocates.
+    pub allocations: Option<Allocations>,
+    /// What one call makes the processor do.
+    pub counters: Option<CounterFigures>,
+    /// Every sample.
+    #[serde(flatten)]
+    pub raw: RawSamples,
+}
+
+/// Every sample of a row, with what the sentinels said beside it: launch by launch, block by block.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RawSamples {
+    /// Nanoseconds per call.
     pub samples: Vec<Vec<Vec<f64>>>,
+    /// Nanoseconds of the arithmetic chain.
+    pub chains: Vec<Vec<Vec<f64>>>,
+    /// Nanoseconds of the memory sweep, for memory-bound cells.
+    pub sweeps: Vec<Vec<Vec<f64>>>,
 }
 
 /// A row against its base; all empty for the base itself.
@@ -84,10 +108,16 @@ pub struct ComparisonReport {
     pub p_adjusted: Option<f64>,
     /// The verdict in words.
     pub verdict: Option<String>,
-    /// Welch's statistic.
+    /// Statistic of the test that decides: on log-ratios of the launches.
     pub t: Option<f64>,
     /// Its degrees of freedom.
     pub df: Option<f64>,
+    /// Welch's statistic, on the launches of both rows as if they were not the same.
+    pub welch_t: Option<f64>,
+    /// Its degrees of freedom.
+    pub welch_df: Option<f64>,
+    /// Its probability.
+    pub welch_p: Option<f64>,
     /// Hedges' g.
     pub hedges_g: Option<f64>,
     /// The difference that could have been seen.

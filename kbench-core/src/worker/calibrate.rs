@@ -2,7 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Effort, Subject};
+use serde::{Deserialize, Serialize};
+
+use super::protocol::Sampling;
+use super::subject::{Callable, Subject};
 use crate::kernel::{Calls, CellData, Fault, InPlace, KernelEntry, Returned, guard};
 
 /// Memory that fresh copies and kept return values of one batch may take: they should still be in a cache, as the data
@@ -12,15 +15,8 @@ pub const MEMORY_CAP: usize = 1 << 20;
 /// A fresh copy counts as at least this much: a type that does not tell what it owns looks as small as its pointer.
 const LEAST_COPY: usize = 16 << 10;
 
-/// What calibration found for the rows of one cell.
-#[derive(Clone, Debug)]
-pub struct Calibration {
-    /// In the order of the rows.
-    pub rows: Vec<Result<RowCalibration, Fault>>,
-}
-
 /// Calls per sample of one row.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowCalibration {
     /// Timed calls.
     pub calls: Calls,
@@ -54,8 +50,14 @@ impl RowCalibration {
         Duration::from_nanos(((self.estimate + self.preparation) * calls) as u64)
     }
 
+    /// Time of one call without the clock's part; never below zero.
+    pub(super) fn per_call(&self, sample: Duration) -> f64 {
+        let overhead = self.overhead * self.calls.batches as f64;
+        (nanoseconds(sample) - overhead).max(0.0) / self.calls.total() as f64
+    }
+
     /// The same with about `factor` times as many calls, at least one.
-    pub(super) fn shortened(self, factor: f64) -> Self {
+    pub(crate) fn shortened(self, factor: f64) -> Self {
         let shorter = |calls: u64| ((calls as f64 * factor) as u64).max(1);
         let total = shorter(self.calls.total());
         let batches = total.div_ceil(self.calls.per_batch);
@@ -64,32 +66,33 @@ impl RowCalibration {
     }
 }
 
-/// Calibrates every row of a subject.
-pub fn calibrate(subject: &mut Subject, effort: &Effort) -> Calibration {
+/// Finds the calls per sample of one row; gives them with the nanoseconds that went into calls.
+pub(super) fn calibrate(
+    subject: &mut Subject,
+    row: usize,
+    sampling: &Sampling,
+) -> Result<(RowCalibration, f64), Fault> {
     let Subject { kernel, data, rows, .. } = subject;
-    let rows = rows
-        .iter()
-        .map(|row| {
-            guard(|| -> Result<RowCalibration, Fault> {
-                data.reset();
-                let returned = row.routine.call(data.as_mut(), &row.caller);
-                let limit = calls_in_memory(kernel, data.as_ref(), &returned);
-                let mut preparation = 0.0;
-                let mut time = |calls: u64| {
-                    let start = Instant::now();
-                    let timed =
-                        row.routine.sample(data.as_mut(), Calls::once(calls), &row.caller)?;
-                    let outside = nanoseconds(start.elapsed()) - nanoseconds(timed);
-                    preparation = outside / calls.max(1) as f64;
-                    Ok(nanoseconds(timed))
-                };
-                let found = find_calls(&mut time, limit, effort)?;
-                Ok(RowCalibration { preparation, returned_bytes: returned.bytes, ..found })
-            })
-            .flatten()
-        })
-        .collect();
-    Calibration { rows }
+    let Callable { routine, caller } =
+        rows[row].callable.as_ref().map_err(|reason| Fault::Failed(reason.clone()))?;
+    guard(|| -> Result<(RowCalibration, f64), Fault> {
+        data.reset();
+        let returned = routine.call(data.as_mut(), caller);
+        let limit = calls_in_memory(kernel, data.as_ref(), &returned);
+        let (mut preparation, mut inside) = (0.0, 0.0);
+        let mut time = |calls: u64| {
+            let start = Instant::now();
+            let timed = routine.sample(data.as_mut(), Calls::once(calls), caller)?;
+            let outside = nanoseconds(start.elapsed()) - nanoseconds(timed);
+            preparation = outside / calls.max(1) as f64;
+            inside += nanoseconds(timed);
+            Ok(nanoseconds(timed))
+        };
+        let found = find_calls(&mut time, limit, sampling)?;
+        let found = RowCalibration { preparation, returned_bytes: returned.bytes, ..found };
+        Ok((found, inside))
+    })
+    .flatten()
 }
 
 /// Calls that can be made before fresh copies or kept return values fill the memory they are granted.
@@ -107,14 +110,18 @@ fn calls_in_memory(kernel: &KernelEntry, data: &dyn CellData, returned: &Returne
 /// Runs some calls and gives the nanoseconds between the readings of the clock.
 type Timer<'a> = dyn FnMut(u64) -> Result<f64, Fault> + 'a;
 
-fn find_calls(time: &mut Timer<'_>, limit: u64, effort: &Effort) -> Result<RowCalibration, Fault> {
+fn find_calls(
+    time: &mut Timer<'_>,
+    limit: u64,
+    sampling: &Sampling,
+) -> Result<RowCalibration, Fault> {
     let mut overhead = f64::INFINITY;
     for _ in 0..50 {
         overhead = overhead.min(time(0)?);
     }
-    let target = effort.sample_time.as_nanos() as f64;
-    let estimate = estimate_call(time, overhead, limit, effort)?;
-    let wanted = effort.iterations.unwrap_or((target / estimate).round().max(1.0) as u64);
+    let target = 1e9 * sampling.sample_seconds;
+    let estimate = estimate_call(time, overhead, limit, sampling)?;
+    let wanted = sampling.iterations.unwrap_or((target / estimate).round().max(1.0) as u64);
     let batches = wanted.div_ceil(limit);
     let calls = Calls { per_batch: wanted.div_ceil(batches), batches };
     // A call that is a sample by itself leaves nothing of its predecessor in the caches that matter to it.
@@ -127,9 +134,9 @@ fn estimate_call(
     time: &mut Timer<'_>,
     overhead: f64,
     limit: u64,
-    effort: &Effort,
+    sampling: &Sampling,
 ) -> Result<f64, Fault> {
-    let enough = effort.sample_time.as_nanos() as f64 / 10.0;
+    let enough = 1e9 * sampling.sample_seconds / 10.0;
     let start = Instant::now();
     let mut calls = 1;
     let mut estimate = f64::INFINITY;
@@ -138,7 +145,7 @@ fn estimate_call(
         if elapsed >= enough || calls >= limit {
             // The fastest of the long enough attempts: the first ones may have paid for page faults and cold caches.
             estimate = estimate.min(elapsed / calls as f64);
-            if start.elapsed() >= effort.warm_up {
+            if start.elapsed().as_secs_f64() >= sampling.warm_up_seconds {
                 return Ok(estimate);
             }
         } else {
@@ -155,18 +162,21 @@ pub(super) fn nanoseconds(time: Duration) -> f64 {
 mod tests {
     use super::*;
 
-    fn effort(warm_up: u64) -> Effort {
-        Effort { warm_up: Duration::from_millis(warm_up), ..Effort::default() }
-    }
+    const SAMPLING: Sampling = Sampling {
+        sample_seconds: 0.002,
+        warm_up_seconds: 0.0,
+        iterations: None,
+        patience_seconds: 1.0,
+    };
 
     /// What is found with a clock that takes 40 ns to read.
-    fn found(call: f64, limit: u64, effort: &Effort) -> RowCalibration {
-        find_calls(&mut |calls| Ok(40.0 + call * calls as f64), limit, effort).expect("no fault")
+    fn found(call: f64, limit: u64, sampling: &Sampling) -> RowCalibration {
+        find_calls(&mut |calls| Ok(40.0 + call * calls as f64), limit, sampling).expect("no fault")
     }
 
     #[test]
     fn a_sample_lasts_as_long_as_wanted() {
-        let row = found(25.0, u64::MAX, &effort(0));
+        let row = found(25.0, u64::MAX, &SAMPLING);
         assert_eq!(row.overhead, 40.0);
         assert!((row.estimate - 25.0).abs() < 0.1, "{row:?}");
         let lasts = row.estimate * row.calls.total() as f64;
@@ -176,20 +186,20 @@ mod tests {
 
     #[test]
     fn a_long_call_makes_a_sample_alone() {
-        let row = found(1e9, u64::MAX, &effort(0));
+        let row = found(1e9, u64::MAX, &SAMPLING);
         assert_eq!((row.calls, row.wash_out), (Calls::once(1), 0));
     }
 
     #[test]
     fn memory_splits_a_sample_into_batches() {
-        let row = found(1000.0, 300, &effort(0));
+        let row = found(1000.0, 300, &SAMPLING);
         assert!(row.calls.per_batch <= 300 && row.calls.total() >= 2000, "{row:?}");
     }
 
     #[test]
     fn fixed_iterations_are_kept() {
-        let effort = Effort { iterations: Some(17), ..effort(0) };
-        let row = found(5.0, u64::MAX, &effort);
+        let sampling = Sampling { iterations: Some(17), ..SAMPLING };
+        let row = found(5.0, u64::MAX, &sampling);
         assert_eq!(row.calls, Calls::once(17));
     }
 

@@ -1,0 +1,127 @@
+//! A row against its base.
+
+use super::observe::{Observations, Scope};
+use super::test::{Test, hedges_g};
+use crate::measure::Look;
+
+/// Confidence of the intervals that are shown.
+const CONFIDENCE: f64 = 0.95;
+
+/// Share of the error rate that is spent on looks before the last one. Little, so that the last one loses next to
+/// nothing; enough, because what can be decided early is usually plain.
+const INTERIM_SHARE: f64 = 0.1;
+
+/// The part of the error rate that a look may spend. Over all planned looks the parts add up to one, so that the chance
+/// of a false difference at any of them is at most the error rate, whenever a cell is stopped (Bonferroni).
+pub fn look_share(look: Look) -> f64 {
+    match (look.interim, look.is_last) {
+        (0, _) => 1.0,
+        (_, true) => 1.0 - INTERIM_SHARE,
+        (interim, false) => INTERIM_SHARE / f64::from(interim),
+    }
+}
+
+/// A row compared with its base.
+#[derive(Clone, Copy, Debug)]
+pub struct Comparison {
+    /// Time of the base over time of the row.
+    pub speedup: f64,
+    /// Lower end of its 95 % interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// The test that decides: on log-ratios of launches that have both rows, or else Welch's; positive when the row is
+    /// faster.
+    pub test: Test,
+    /// Welch's test on launches as if each row had its own: on logarithms of times against the sentinel.
+    pub welch: Option<Test>,
+    /// Hedges' g of the same values.
+    pub hedges_g: Option<f64>,
+    /// What the observations are repetitions of.
+    pub scope: Scope,
+    /// Part of the error rate that may be spent on it.
+    pub share: f64,
+}
+
+/// Compares a row with its base; `None` with too few observations.
+pub fn compare(
+    observations: &Observations,
+    base: usize,
+    row: usize,
+    look: Look,
+) -> Option<Comparison> {
+    // The log-ratio of base over row, so that positive means faster.
+    let differences = observations.differences(row, base);
+    let (of_base, of_row) = (observations.anchored(base), observations.anchored(row));
+    let welch = Test::welch(&of_row, &of_base);
+    let test = if differences.is_empty() { welch? } else { Test::paired(&differences)? };
+    let share = look_share(look);
+    let (low, high) = test.interval(1.0 - (1.0 - CONFIDENCE) * share);
+    Some(Comparison {
+        speedup: test.difference.exp(),
+        low: low.exp(),
+        high: high.exp(),
+        test,
+        welch,
+        hedges_g: hedges_g(&of_row, &of_base),
+        scope: observations.scope,
+        share,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::observe::{Calm, tests::launch};
+    use super::*;
+    use crate::measure::{Launch, Measurement};
+    use crate::worker::Block;
+
+    fn observed(launches: Vec<Launch>) -> Observations {
+        let measurement = Measurement { launches };
+        Observations::of(&measurement, 0, Calm::of(&measurement))
+    }
+
+    #[test]
+    fn a_speedup_is_base_over_row() {
+        let launches = (0..10).map(|i| launch(&[(100.0, 25.0 + 0.01 * f64::from(i), 5.0); 4]));
+        let comparison = compare(&observed(launches.collect()), 0, 1, Look::ONLY).expect("enough");
+        assert!((comparison.speedup - 4.0).abs() < 0.01, "{comparison:?}");
+        assert!(comparison.low < comparison.speedup && comparison.speedup < comparison.high);
+        assert!(comparison.test.t > 0.0 && comparison.welch.is_some_and(|welch| welch.t > 0.0));
+        assert!(comparison.hedges_g.is_some_and(|g| g > 0.0));
+    }
+
+    /// What moves both rows from launch to launch is no uncertainty of their ratio.
+    #[test]
+    fn launches_that_are_slow_for_both_rows_do_not_widen_the_interval() {
+        let launches = (0..10).map(|i| {
+            let slow = 1.0 + 0.02 * f64::from(i % 3);
+            launch(&[(100.0 * slow, 99.0 * slow * (1.0 + 1e-4 * f64::from(i % 2)), 5.0); 4])
+        });
+        let comparison = compare(&observed(launches.collect()), 0, 1, Look::ONLY).expect("enough");
+        assert!(comparison.test.p < 1e-6, "{comparison:?}");
+        assert!(comparison.welch.is_some_and(|welch| welch.p > 0.05), "{comparison:?}");
+    }
+
+    #[test]
+    fn rows_that_share_no_launch_are_compared_by_welch() {
+        let only = |row: usize, scale: f64| {
+            let mut launch = launch(&[(100.0 * scale, 90.0 * scale, 5.0); 4]);
+            let keep = |block: &mut Block| block.samples.retain(|sample| sample.row == row);
+            launch.cells[0].iter_mut().for_each(keep);
+            launch
+        };
+        let launches = (0..20).map(|i| only(i % 2, 1.0 + 1e-3 * (i % 5) as f64)).collect();
+        let comparison = compare(&observed(launches), 0, 1, Look::ONLY).expect("enough");
+        assert_eq!(Some(comparison.test), comparison.welch);
+        assert!((comparison.speedup - 100.0 / 90.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn looks_share_the_error_rate() {
+        let interim = Look { interim: 3, is_last: false };
+        let last = Look { interim: 3, is_last: true };
+        assert!((3.0 * look_share(interim) + look_share(last) - 1.0).abs() < 1e-12);
+        assert_eq!(look_share(Look::ONLY), 1.0);
+    }
+}

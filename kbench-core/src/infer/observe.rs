@@ -1,0 +1,232 @@
+//! From samples to independent repetitions of their logarithms.
+
+use crate::measure::Measurement;
+use crate::worker::{Block, Sample, chain_of, is_contaminated, quiet_level};
+
+/// Segments that the blocks of a single launch are merged into: enough degrees of freedom for a t-test, and each long
+/// enough that a burst of noise does not fill it.
+const SEGMENTS: usize = 12;
+
+/// Blocks of a cell on a quiet machine must be at least this share; with fewer, all blocks count.
+const FEWEST_QUIET: f64 = 0.25;
+
+/// What the observations are repetitions of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Whole processes: placement was sampled.
+    Launches,
+    /// Parts of one process: placement was the same throughout.
+    Segments,
+}
+
+/// The speed of the machine during a run, as the sentinels saw it.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Calm {
+    /// Nanoseconds of the chain when nobody else was on the machine.
+    level: Option<f64>,
+}
+
+impl Calm {
+    /// The level of a whole measurement.
+    pub fn of(measurement: &Measurement) -> Self {
+        let blocks = measurement.launches.iter().flat_map(|launch| launch.cells.iter().flatten());
+        Calm { level: quiet_level(&blocks.map(chain_of).collect::<Vec<_>>()) }
+    }
+
+    fn admits(self, block: &Block) -> bool {
+        !is_contaminated(chain_of(block), self.level)
+    }
+}
+
+/// What was observed of one cell.
+#[derive(Clone, Debug)]
+pub struct Observations {
+    /// What a repetition is.
+    pub scope: Scope,
+    /// Blocks that were taken.
+    pub blocks: usize,
+    /// Of these, blocks on a busy machine.
+    pub contaminated: usize,
+    /// Whether contaminated blocks had to be counted, for want of others.
+    pub is_loaded: bool,
+    repetitions: Vec<Vec<BlockRows>>,
+}
+
+/// One block: logarithms by row.
+#[derive(Clone, Debug)]
+struct BlockRows(Vec<(usize, Logarithms)>);
+
+/// Mean logarithms of the samples of one row in one block.
+#[derive(Clone, Copy, Debug)]
+struct Logarithms {
+    /// ln(ns).
+    time: f64,
+    /// ln(time / sentinel).
+    anchored: f64,
+}
+
+impl Observations {
+    /// What a measurement says about a cell.
+    pub fn of(measurement: &Measurement, cell: usize, calm: Calm) -> Self {
+        let launches: Vec<&Vec<Block>> = measurement
+            .launches
+            .iter()
+            .map(|launch| &launch.cells[cell])
+            .filter(|blocks| !blocks.is_empty())
+            .collect();
+        let blocks = launches.iter().map(|blocks| blocks.len()).sum();
+        let quiet = launches.iter().flat_map(|l| l.iter()).filter(|b| calm.admits(b)).count();
+        let is_loaded = (quiet as f64) < FEWEST_QUIET * blocks as f64;
+        let admitted = |blocks: &&Vec<Block>| -> Vec<BlockRows> {
+            let admits = |block: &&Block| is_loaded || calm.admits(block);
+            blocks.iter().filter(admits).map(BlockRows::of).collect()
+        };
+        let repetitions: Vec<Vec<BlockRows>> =
+            launches.iter().map(admitted).filter(|blocks| !blocks.is_empty()).collect();
+        let scope = if launches.len() > 1 { Scope::Launches } else { Scope::Segments };
+        let repetitions = match scope {
+            Scope::Launches => repetitions,
+            Scope::Segments => repetitions.into_iter().flat_map(segments).collect(),
+        };
+        Observations { scope, blocks, contaminated: blocks - quiet, is_loaded, repetitions }
+    }
+
+    /// Logarithms of the time of a row in nanoseconds, one for every repetition that has it.
+    pub fn times(&self, row: usize) -> Vec<f64> {
+        self.medians(|block| Some(block.get(row)?.time))
+    }
+
+    /// Logarithms of the time of a row against that of the sentinel.
+    pub fn anchored(&self, row: usize) -> Vec<f64> {
+        self.medians(|block| Some(block.get(row)?.anchored))
+    }
+
+    /// Log-ratios of two rows, from blocks that have both.
+    pub fn differences(&self, base: usize, row: usize) -> Vec<f64> {
+        self.medians(|block| block.difference(base, row))
+    }
+
+    /// Log-ratios of two rows block by block, repetition by repetition.
+    pub(super) fn block_differences(&self, base: usize, row: usize) -> Vec<Vec<f64>> {
+        let of = |blocks: &Vec<BlockRows>| -> Vec<f64> {
+            blocks.iter().filter_map(|block| block.difference(base, row)).collect()
+        };
+        self.repetitions.iter().map(of).collect()
+    }
+
+    /// The median over the blocks of every repetition in which there is a value.
+    fn medians(&self, value: impl Fn(&BlockRows) -> Option<f64>) -> Vec<f64> {
+        let of = |blocks: &Vec<BlockRows>| -> Option<f64> {
+            let values: Vec<f64> = blocks.iter().filter_map(&value).collect();
+            (!values.is_empty()).then(|| median(&values))
+        };
+        self.repetitions.iter().filter_map(of).collect()
+    }
+}
+
+impl BlockRows {
+    fn of(block: &Block) -> Self {
+        let mut rows: Vec<(usize, Vec<&Sample>)> = Vec::new();
+        for sample in &block.samples {
+            match rows.iter_mut().find(|(row, _)| *row == sample.row) {
+                Some((_, samples)) => samples.push(sample),
+                None => rows.push((sample.row, vec![sample])),
+            }
+        }
+        BlockRows(rows.into_iter().map(|(row, of)| (row, Logarithms::of(&of))).collect())
+    }
+
+    fn get(&self, row: usize) -> Option<Logarithms> {
+        self.0.iter().find(|(index, _)| *index == row).map(|(_, logarithms)| *logarithms)
+    }
+
+    fn difference(&self, base: usize, row: usize) -> Option<f64> {
+        Some(self.get(row)?.time - self.get(base)?.time)
+    }
+}
+
+impl Logarithms {
+    fn of(samples: &[&Sample]) -> Self {
+        let mean = |value: fn(&Sample) -> f64| {
+            samples.iter().map(|sample| value(sample)).sum::<f64>() / samples.len() as f64
+        };
+        // A call that was optimised away has no logarithm; the floor keeps it visible and it is flagged.
+        let time = mean(|sample| sample.nanoseconds.max(1e-3).ln());
+        let anchor = mean(|sample| sample.sweep.unwrap_or(sample.chain).ln());
+        Logarithms { time, anchored: time - anchor }
+    }
+}
+
+/// At most twelve runs of consecutive blocks.
+fn segments(blocks: Vec<BlockRows>) -> Vec<Vec<BlockRows>> {
+    let count = SEGMENTS.min(blocks.len());
+    (0..count)
+        .map(|i| blocks[i * blocks.len() / count..(i + 1) * blocks.len() / count].to_vec())
+        .collect()
+}
+
+pub(super) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let n = sorted.len();
+    if n % 2 == 1 { sorted[n / 2] } else { (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0 }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::measure::Launch;
+
+    /// A launch of one cell with two rows; each block has the times of both and of the chain.
+    pub(crate) fn launch(blocks: &[(f64, f64, f64)]) -> Launch {
+        let block = |&(base, row, chain): &(f64, f64, f64)| {
+            let sample = |row, nanoseconds| Sample { row, nanoseconds, chain, sweep: None };
+            let samples = vec![sample(0, base), sample(1, row), sample(1, row), sample(0, base)];
+            Block { samples, requeued: false }
+        };
+        Launch { cells: vec![blocks.iter().map(block).collect()] }
+    }
+
+    fn observations(launches: Vec<Launch>) -> Observations {
+        let measurement = Measurement { launches };
+        let calm = Calm::of(&measurement);
+        Observations::of(&measurement, 0, calm)
+    }
+
+    #[test]
+    fn one_launch_gives_segments_and_several_give_launches() {
+        let one = observations(vec![launch(&[(10.0, 20.0, 5.0); 100])]);
+        assert_eq!((one.scope, one.times(0).len(), one.blocks), (Scope::Segments, 12, 100));
+        let two = observations(vec![launch(&[(10.0, 20.0, 5.0); 5]), launch(&[(11.0, 22.0, 5.0)])]);
+        assert_eq!((two.scope, two.times(1).len()), (Scope::Launches, 2));
+        assert!(two.times(2).is_empty());
+        assert!(two.differences(0, 1).iter().all(|d| (d - 2_f64.ln()).abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_busy_machine_is_seen_in_the_sentinels_and_its_blocks_do_not_count() {
+        let mut blocks = vec![(10.0, 20.0, 5.0); 10];
+        blocks.extend([(30.0, 20.0, 6.0); 5]);
+        let observed = observations(vec![launch(&blocks), launch(&blocks)]);
+        assert_eq!((observed.blocks, observed.contaminated, observed.is_loaded), (30, 10, false));
+        assert!(observed.differences(0, 1).iter().all(|d| (d - 2_f64.ln()).abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_slow_sample_counts_when_the_sentinels_are_calm() {
+        let mut blocks = vec![(10.0, 20.0, 5.0); 3];
+        blocks.push((1e6, 20.0, 5.0));
+        let observed = observations(vec![launch(&blocks), launch(&blocks)]);
+        assert_eq!(observed.contaminated, 0);
+    }
+
+    #[test]
+    fn the_anchor_takes_out_what_the_sentinels_feel() {
+        let slow: Vec<(f64, f64, f64)> = vec![(10.0, 20.0, 5.0); 3];
+        let fast: Vec<(f64, f64, f64)> = vec![(9.8, 19.6, 4.9); 3];
+        let observed = observations(vec![launch(&slow), launch(&fast)]);
+        let anchored = observed.anchored(0);
+        assert!((anchored[0] - anchored[1]).abs() < 1e-12, "{anchored:?}");
+        assert!(observed.times(0)[0] != observed.times(0)[1]);
+    }
+}

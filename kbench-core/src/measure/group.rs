@@ -1,0 +1,514 @@
+//! Cells that are measured together, launch by launch.
+
+use std::time::{Duration, Instant};
+
+use super::effort::FEWEST_BLOCKS;
+use super::roster::{Roster, RosterCell};
+use super::schedule::{Costs, FEWEST_LAUNCHES, PILOT_LAUNCHES, interim_looks, launches};
+use super::session::Session;
+use super::{Assignment, Isolation, Look, Measured, Outlook, Spread};
+use crate::check::Standing;
+use crate::watch::{Stage, Watch};
+use crate::worker::{
+    LinkError, Order, PROTOCOL, Preparation, Reply, Request, RowCalibration, Visit, Visits,
+    chain_of, quiet_level,
+};
+
+/// Data of cells that are visited round-robin may take this much memory together; more cells make another group.
+const GROUP_MEMORY: usize = 1 << 30;
+
+/// Share of the time that is left that calibration may take before what it has is measured.
+const CALIBRATION_SHARE: f64 = 0.25;
+
+/// Seconds that the sentinels of one sample take, roughly; the first launch shows how wrong that is.
+const SENTINEL_SECONDS: f64 = 0.15e-3;
+
+/// Part of a block's time that goes into the first, untimed calls of a launch: one sample of every row instead of two.
+const WARM_UP_BLOCKS: f64 = 0.5;
+
+/// A launch that has less than this part of the planned time is not worth starting.
+const WORTHWHILE: f64 = 0.5;
+
+/// Where time is short a launch ends by the clock: it is given this many times the blocks that should fit.
+const AMPLE: f64 = 2.0;
+
+/// Launches that may be lost to workers that end before their time.
+const LOST_LAUNCHES: u32 = 3;
+
+/// Cells that share their launches.
+pub(super) struct Group<'a> {
+    assignment: &'a Assignment<'a>,
+    measured: &'a mut Measured,
+    /// The cells with their admitted rows.
+    pub(super) roster: Roster,
+    /// What can be said of each cell.
+    outlooks: Vec<Outlook>,
+    /// The worker that calibrated; it also measures the first launch.
+    first: Option<Session<'a>>,
+    /// Seconds that a launch takes besides measuring.
+    start: f64,
+    /// Wall time of blocks against what calibration predicts.
+    correction: f64,
+    /// Launches whose worker ended before its time.
+    lost: u32,
+    order: Order,
+}
+
+/// What is planned for a group.
+struct Schedule {
+    begun: Instant,
+    /// When it must end.
+    end: Instant,
+    /// Blocks that every cell should get in all.
+    blocks: Vec<f64>,
+    /// Whether the time ends before every cell has the blocks that it should have; then launches are as long as they
+    /// may be.
+    is_bound: bool,
+    /// Blocks that every cell has got.
+    taken: Vec<f64>,
+    /// How many launches there are to be.
+    launches: u32,
+    /// How many there have been.
+    done: u32,
+    /// After how many of them the figures are looked at.
+    looks: Vec<u32>,
+}
+
+impl Schedule {
+    fn launches_left(&self) -> f64 {
+        f64::from(self.launches.saturating_sub(self.done).max(1))
+    }
+
+    /// Blocks of a cell in the next launch.
+    fn per_launch(&self, position: usize) -> f64 {
+        ((self.blocks[position] - self.taken[position]) / self.launches_left()).max(1.0)
+    }
+}
+
+impl<'a> Group<'a> {
+    /// Starts a worker and lets it calibrate as many of the waiting cells as memory and patience allow.
+    pub(super) fn open(
+        assignment: &'a Assignment<'a>,
+        measured: &'a mut Measured,
+        waiting: &[usize],
+        left: Duration,
+        watch: &mut dyn Watch,
+    ) -> Result<Self, LinkError> {
+        let begun = Instant::now();
+        let number = measured.measurement.launches.len() as u64;
+        let roster = live(assignment, measured, waiting);
+        let mut group = Group {
+            assignment,
+            measured,
+            roster: Roster { cells: Vec::new() },
+            outlooks: Vec::new(),
+            first: None,
+            start: 0.0,
+            correction: 1.0,
+            lost: 0,
+            order: Order::new(assignment.seed.rotate_left(17), number),
+        };
+        let link = assignment.launcher.launch(number)?;
+        let mut session = Session::new(link, assignment.plan, roster);
+        let request = Request::Prepare(Preparation {
+            calibrate: Some(assignment.effort.sampling(left.mul_f64(CALIBRATION_SHARE))),
+            ..group.preparation(&session.roster, number)
+        });
+        let names = session.roster.clone();
+        let calibrated = session.ask(&request, group.measured, &mut |reply| {
+            if let Reply::Calling(place) = reply
+                && let Some(cell) = names.cell(place.cell)
+            {
+                let (done, all) = (place.cell as f64, waiting.len() as f64);
+                watch.step(Stage::Calibrating, done, all, &assignment.plan.cells[cell].name());
+            }
+        });
+        let ready = session.ready.iter().filter(|ready| **ready).count();
+        group.roster.cells = session.roster.cells[..ready].to_vec();
+        group.outlooks = vec![Outlook::Open; ready];
+        match calibrated {
+            Ok(inside) => {
+                group.measured.spent.inside += inside;
+                group.start = begun.elapsed().as_secs_f64() - inside;
+                session.roster = group.roster.clone();
+                group.first = Some(session);
+            }
+            Err(error) => group.blame(&session, &error),
+        }
+        Ok(group)
+    }
+
+    /// Takes the samples of all cells in their share of the time.
+    pub(super) fn measure(mut self, share: Duration, watch: &mut dyn Watch) {
+        if self.assignment.effort.iterations.is_none() {
+            self.fit(share);
+        }
+        let mut schedule = self.schedule(share);
+        while schedule.done < schedule.launches && self.open_cells().next().is_some() {
+            let left = schedule.end.saturating_duration_since(Instant::now()).as_secs_f64();
+            let slot = left / schedule.launches_left();
+            if schedule.done > 0 && slot < WORTHWHILE * self.launch_seconds(&schedule) {
+                break;
+            }
+            let passed = schedule.begun.elapsed().as_secs_f64();
+            let ahead = schedule.launches_left() * self.launch_seconds(&schedule).min(slot);
+            let text = format!("launch {} of {}", schedule.done + 1, schedule.launches);
+            watch.step(Stage::Measuring, passed, passed + ahead, &text);
+            self.round(&mut schedule, slot);
+            schedule.done += 1;
+            if schedule.done == PILOT_LAUNCHES && self.assignment.effort.launches.is_none() {
+                self.plan_anew(&mut schedule);
+            }
+            if schedule.looks.contains(&schedule.done) {
+                self.look(&schedule);
+            }
+        }
+        let last = Look { interim: schedule.looks.len() as u32, is_last: true };
+        for RosterCell { cell, .. } in &self.roster.cells {
+            self.measured.looks[*cell].get_or_insert(last);
+        }
+    }
+
+    /// Shortens samples when the fewest blocks or launches would not fit in the time.
+    fn fit(&mut self, share: Duration) {
+        let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
+        let needed = if self.assignment.launcher.is_fresh() {
+            f64::from(self.assignment.effort.launches.unwrap_or(FEWEST_LAUNCHES))
+                * (self.start + (1.0 + WARM_UP_BLOCKS) * pass)
+        } else {
+            f64::from(FEWEST_BLOCKS) * pass
+        };
+        let factor = share.as_secs_f64() / needed;
+        if factor >= 1.0 {
+            return;
+        }
+        for RosterCell { cell, rows } in &self.roster.cells {
+            for row in rows {
+                let calibration = &mut self.measured.rows[*cell][*row].calibration;
+                *calibration = calibration.map(|calibration| calibration.shortened(factor));
+            }
+        }
+    }
+
+    fn schedule(&self, share: Duration) -> Schedule {
+        let effort = self.assignment.effort;
+        let share = share.as_secs_f64();
+        let positions = 0..self.roster.cells.len();
+        let blocks: Vec<f64> = positions
+            .clone()
+            .map(|position| {
+                let samples = self.calibrations(position).map(|row| row.sample_time());
+                f64::from(effort.blocks(samples.max().unwrap_or_default()))
+            })
+            .collect();
+        let wanted: f64 = positions.map(|p| blocks[p] * self.block_seconds(p)).sum();
+        let costs = self.costs();
+        let most = blocks.iter().copied().fold(1.0, f64::max) as u32;
+        let count = match effort.launches {
+            _ if !self.assignment.launcher.is_fresh() => 1,
+            Some(count) => count,
+            None => launches(share.min(1.2 * wanted), costs, None).min(most),
+        };
+        let available = share - f64::from(count) * (costs.start + costs.warm_up);
+        let scale = (available / wanted).clamp(0.0, 1.0);
+        let begun = Instant::now();
+        Schedule {
+            begun,
+            end: begun + Duration::from_secs_f64(share),
+            taken: vec![0.0; blocks.len()],
+            is_bound: scale < 1.0,
+            blocks: blocks.into_iter().map(|blocks| blocks * scale).collect(),
+            launches: count,
+            done: 0,
+            looks: interim_looks(count),
+        }
+    }
+
+    /// Decides once more how many launches there are, now that variances are known.
+    fn plan_anew(&self, schedule: &mut Schedule) {
+        let plan = self.assignment.plan;
+        let mut spreads: Vec<Spread> = self
+            .open_cells()
+            .filter_map(|position| {
+                let cell = self.roster.cells[position].cell;
+                let measurement = &self.measured.measurement;
+                self.assignment.judge.spread(measurement, cell, &plan.cells[cell])
+            })
+            .collect();
+        spreads.sort_by(|a, b| (a.launches / a.blocks).total_cmp(&(b.launches / b.blocks)));
+        let passed = schedule.begun.elapsed().as_secs_f64();
+        let planned = passed + schedule.launches_left() * self.launch_seconds(schedule);
+        let seconds = planned.min((schedule.end - schedule.begun).as_secs_f64());
+        let middle = spreads.get(spreads.len() / 2).copied();
+        schedule.launches = launches(seconds, self.costs(), middle).max(schedule.done + 1);
+        schedule.looks = interim_looks(schedule.launches);
+    }
+
+    /// Looks at the figures; cells that are decided leave.
+    fn look(&mut self, schedule: &Schedule) {
+        let Assignment { plan, judge, .. } = self.assignment;
+        let look = Look { interim: schedule.looks.len() as u32, is_last: false };
+        let comparisons = comparisons(self.assignment, self.measured);
+        for (position, RosterCell { cell, .. }) in self.roster.cells.iter().enumerate() {
+            if self.outlooks[position] == Outlook::Decided {
+                continue;
+            }
+            let measurement = &self.measured.measurement;
+            let outlook = judge.outlook(measurement, *cell, &plan.cells[*cell], look, comparisons);
+            self.outlooks[position] = outlook;
+            if outlook == Outlook::Decided {
+                self.measured.looks[*cell] = Some(look);
+            }
+        }
+    }
+
+    /// One launch, or one of every row when rows are isolated.
+    fn round(&mut self, schedule: &mut Schedule, slot: f64) {
+        let open: Vec<usize> = self.open_cells().collect();
+        let roster = Roster { cells: open.iter().map(|p| self.roster.cells[*p].clone()).collect() };
+        match self.assignment.isolation {
+            Isolation::Shared => {
+                let session = match self.first.take() {
+                    // Nobody can be decided before the first launch, so the roster is still that of the calibration.
+                    Some(session) => Ok(session),
+                    None => self.start(roster),
+                };
+                self.launch(session, schedule, slot);
+            }
+            Isolation::Isolated => {
+                if let Some(mut session) = self.first.take() {
+                    self.look_aside(&mut session, schedule);
+                }
+                let rows = roster.cells.iter().map(|cell| cell.rows.len()).max().unwrap_or(0);
+                for row in self.order.permutation(rows) {
+                    let session = self.start(roster.only(row));
+                    self.launch(session, schedule, slot / rows as f64);
+                }
+            }
+        }
+    }
+
+    /// Starts a worker for some rows, and lets it make their data.
+    fn start(&mut self, roster: Roster) -> Result<Session<'a>, LinkError> {
+        let begun = Instant::now();
+        let number = self.measured.measurement.launches.len() as u64;
+        let request = Request::Prepare(self.preparation(&roster, number));
+        let link = self.assignment.launcher.launch(number)?;
+        let mut session = Session::new(link, self.assignment.plan, roster);
+        if let Err(error) = session.ask(&request, self.measured, &mut |_| {}) {
+            self.blame(&session, &error);
+        }
+        self.start = begun.elapsed().as_secs_f64();
+        Ok(session)
+    }
+
+    /// Measures with a worker, and keeps what it took, also when it ends before its time.
+    fn launch(
+        &mut self,
+        session: Result<Session<'a>, LinkError>,
+        schedule: &mut Schedule,
+        slot: f64,
+    ) {
+        let mut session = match session {
+            Ok(session) => session,
+            Err(error) => return self.fail_all(&error),
+        };
+        let is_first = self.measured.measurement.launches.is_empty();
+        let visits = self.visits(&session, schedule, slot - self.start);
+        let begun = Instant::now();
+        match session.ask(&Request::Measure(visits), self.measured, &mut |_| {}) {
+            Ok(inside) => {
+                self.measured.spent.inside += inside;
+                self.correct(&session, begun.elapsed().as_secs_f64());
+            }
+            Err(error) => self.blame(&session, &error),
+        }
+        for (position, RosterCell { cell, .. }) in self.roster.cells.iter().enumerate() {
+            let counted = session.launch.cells[*cell].iter().filter(|block| !block.requeued);
+            schedule.taken[position] += counted.count() as f64;
+        }
+        if is_first && self.assignment.isolation == Isolation::Shared {
+            self.look_aside(&mut session, schedule);
+        }
+        self.measured.measurement.launches.push(std::mem::take(&mut session.launch));
+        let ended = Instant::now();
+        drop(session);
+        self.start += ended.elapsed().as_secs_f64();
+    }
+
+    /// Checks and counts that need a worker but no clock; their time is not that of measuring.
+    fn look_aside(&mut self, session: &mut Session<'a>, schedule: &mut Schedule) {
+        let begun = Instant::now();
+        let mut requests = vec![Request::Recheck];
+        if self.assignment.inspect {
+            requests.push(Request::Inspect);
+        }
+        for request in requests {
+            if let Err(error) = session.ask(&request, self.measured, &mut |_| {}) {
+                self.blame(session, &error);
+                break;
+            }
+        }
+        self.measured.spent.checking += begun.elapsed().as_secs_f64();
+        schedule.end += begun.elapsed();
+    }
+
+    /// What a worker is to visit: as planned, and more of the open cells when others have left.
+    fn visits(&self, session: &Session<'a>, schedule: &Schedule, seconds: f64) -> Visits {
+        let seconds_of = |wanted: Outlook, blocks: &dyn Fn(usize) -> f64| -> f64 {
+            (0..self.outlooks.len())
+                .filter(|position| self.outlooks[*position] == wanted)
+                .map(|position| blocks(position) * self.block_seconds(position))
+                .sum()
+        };
+        let freed = seconds_of(Outlook::Decided, &|p| schedule.blocks[p] - schedule.taken[p]);
+        let gain = freed.max(0.0) / schedule.launches_left() / seconds_of(Outlook::Open, &|_| 1.0);
+        let position_of = |cell: usize| self.roster.cells.iter().position(|c| c.cell == cell);
+        let visit = |(place, cell): (usize, &RosterCell)| {
+            let position = position_of(cell.cell)?;
+            let extra = if self.outlooks[position] == Outlook::Open { gain } else { 0.0 };
+            let rows = session.roster.visit_rows(place, self.measured);
+            let planned = schedule.per_launch(position) + extra;
+            let blocks = if schedule.is_bound { AMPLE * planned } else { planned }.round() as u32;
+            (!rows.is_empty()).then_some(Visit { cell: place, blocks, rows })
+        };
+        let cells = session.roster.cells.iter().enumerate().filter_map(visit).collect();
+        Visits { cells, seconds, quiet: self.quiet() }
+    }
+
+    /// How fast the machine is when it is quiet, as far as former launches tell.
+    fn quiet(&self) -> Option<f64> {
+        let launches = &self.measured.measurement.launches;
+        let chains: Vec<f64> =
+            launches.iter().flat_map(|l| l.cells.iter().flatten()).map(chain_of).collect();
+        quiet_level(&chains)
+    }
+
+    /// Learns from a launch how long blocks really take.
+    fn correct(&mut self, session: &Session<'a>, seconds: f64) {
+        let predicted: f64 = (0..self.roster.cells.len())
+            .map(|position| {
+                let blocks = session.launch.cells[self.roster.cells[position].cell].len() as f64;
+                let blocks = if blocks > 0.0 { blocks + WARM_UP_BLOCKS } else { 0.0 };
+                blocks * self.block_seconds(position)
+            })
+            .sum();
+        if predicted > 0.0 && self.assignment.isolation == Isolation::Shared {
+            self.correction *= seconds / predicted;
+        }
+    }
+
+    /// Finds out whose fault it is that a worker ended before its time.
+    fn blame(&mut self, session: &Session<'a>, error: &LinkError) {
+        let unready = session.ready.iter().position(|ready| !ready);
+        match (session.calling, unready) {
+            (Some((cell, row)), _) => {
+                let failure = &mut self.measured.rows[cell][row].failure;
+                failure.get_or_insert_with(|| error.to_string());
+            }
+            (None, Some(position)) if matches!(error, LinkError::Ended(_)) => {
+                let RosterCell { cell, rows } = &session.roster.cells[position];
+                for row in rows {
+                    let failure = &mut self.measured.rows[*cell][*row].failure;
+                    failure.get_or_insert_with(|| error.to_string());
+                }
+            }
+            (None, None) if matches!(error, LinkError::Ended(_)) && self.lost < LOST_LAUNCHES => {
+                self.lost += 1;
+            }
+            _ => {
+                self.roster = session.roster.clone();
+                self.outlooks.resize(self.roster.cells.len(), Outlook::Open);
+                self.fail_all(error);
+            }
+        }
+    }
+
+    fn fail_all(&mut self, error: &LinkError) {
+        for RosterCell { cell, rows } in &self.roster.cells {
+            for row in rows {
+                let failure = &mut self.measured.rows[*cell][*row].failure;
+                failure.get_or_insert_with(|| error.to_string());
+            }
+        }
+    }
+
+    fn preparation(&self, roster: &Roster, launch: u64) -> Preparation {
+        Preparation {
+            protocol: PROTOCOL,
+            seed: self.assignment.seed,
+            launch,
+            cells: roster.requests(self.assignment.plan),
+            memory: GROUP_MEMORY,
+            calibrate: None,
+        }
+    }
+
+    /// Cells that still want samples.
+    fn open_cells(&self) -> impl Iterator<Item = usize> {
+        (0..self.roster.cells.len()).filter(|position| {
+            self.outlooks[*position] != Outlook::Decided
+                && self.calibrations(*position).next().is_some()
+        })
+    }
+
+    /// Calibrations of a cell's live rows.
+    fn calibrations(&self, position: usize) -> impl Iterator<Item = RowCalibration> {
+        let RosterCell { cell, rows } = &self.roster.cells[position];
+        let known = rows.iter().map(|row| &self.measured.rows[*cell][*row]);
+        known.filter(|row| row.is_live()).filter_map(|row| row.calibration)
+    }
+
+    /// Seconds of one block of a cell.
+    fn block_seconds(&self, position: usize) -> f64 {
+        let rows = self.calibrations(position);
+        let samples: f64 =
+            rows.map(|row| 2.0 * (row.sample_cost().as_secs_f64() + SENTINEL_SECONDS)).sum();
+        samples * self.correction
+    }
+
+    /// Seconds of the next launch, as planned.
+    fn launch_seconds(&self, schedule: &Schedule) -> f64 {
+        let blocks = |position| schedule.per_launch(position) + WARM_UP_BLOCKS;
+        let cells = self.open_cells();
+        self.start + cells.map(|p| blocks(p) * self.block_seconds(p)).sum::<f64>()
+    }
+
+    fn costs(&self) -> Costs {
+        let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
+        // An isolated row starts a process of its own in every launch.
+        let processes = match self.assignment.isolation {
+            Isolation::Shared => 1,
+            Isolation::Isolated => {
+                self.roster.cells.iter().map(|cell| cell.rows.len()).max().unwrap_or(1)
+            }
+        };
+        let start = self.start * processes as f64;
+        Costs { start, warm_up: WARM_UP_BLOCKS * pass, pass }
+    }
+}
+
+/// The admitted rows of some cells that have not failed.
+fn live(assignment: &Assignment<'_>, measured: &Measured, cells: &[usize]) -> Roster {
+    let rows = |cell: usize| {
+        let admitted = assignment.checked[cell].iter().zip(&measured.rows[cell]).enumerate();
+        admitted
+            .filter(|(_, (row, known))| {
+                matches!(row.standing, Standing::Admitted) && known.is_live()
+            })
+            .map(|(index, _)| index)
+            .collect()
+    };
+    Roster { cells: cells.iter().map(|&cell| RosterCell { cell, rows: rows(cell) }).collect() }
+}
+
+/// Comparisons that the report will have.
+fn comparisons(assignment: &Assignment<'_>, measured: &Measured) -> usize {
+    let of_cell = |(index, cell): (usize, &crate::plan::Cell)| {
+        let roster = live(assignment, measured, &[index]);
+        let rows = &roster.cells[0].rows;
+        let compared = cell.base.is_some_and(|base| rows.contains(&base));
+        if compared { rows.len().saturating_sub(1) } else { 0 }
+    };
+    assignment.plan.cells.iter().enumerate().map(of_cell).sum()
+}

@@ -1,0 +1,65 @@
+//! The stopping rule, as the measuring stage sees it: an object that can be replaced.
+
+use super::Measurement;
+use crate::plan::Cell;
+
+/// One of the looks at the figures that are planned in advance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Look {
+    /// Looks that are planned before the last one.
+    pub interim: u32,
+    /// Whether this is the last one.
+    pub is_last: bool,
+}
+
+impl Look {
+    /// The only look at figures that nobody looks at before.
+    pub const ONLY: Look = Look { interim: 0, is_last: true };
+}
+
+/// What can be said of a cell before all its samples are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outlook {
+    /// Every difference is there and known well enough: no more samples are needed.
+    Decided,
+    /// Every row is equivalent to the base or differs from it: more time than planned is not needed.
+    Settled,
+    /// More time helps.
+    Open,
+}
+
+/// Where the variance of a cell's log-ratios comes from, as standard deviations.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// Between blocks of one launch.
+    pub blocks: f64,
+    /// Between launches, beyond what the blocks explain.
+    pub launches: f64,
+}
+
+/// Whoever looks at the figures between launches.
+pub trait Judge {
+    /// What can be said of a cell, of which the report will have `comparisons` in all.
+    fn outlook(
+        &self,
+        measurement: &Measurement,
+        index: usize,
+        cell: &Cell,
+        look: Look,
+        comparisons: usize,
+    ) -> Outlook;
+
+    /// Where the variance of a cell comes from; none before there is enough to tell.
+    fn spread(&self, measurement: &Measurement, index: usize, cell: &Cell) -> Option<Spread>;
+}
+
+/// Never stops early.
+impl Judge for () {
+    fn outlook(&self, _: &Measurement, _: usize, _: &Cell, _: Look, _: usize) -> Outlook {
+        Outlook::Open
+    }
+
+    fn spread(&self, _: &Measurement, _: usize, _: &Cell) -> Option<Spread> {
+        None
+    }
+}

@@ -1,0 +1,79 @@
+//! Which rows a worker has: the numbers in its requests and replies, and what they are in the plan.
+
+use super::Measured;
+use crate::plan::{Cell, Plan};
+use crate::worker::{Block, CellRequest, RowRequest, Sample, VisitRow};
+
+/// The cells of one worker, in the order of its requests.
+#[derive(Clone, Debug)]
+pub(super) struct Roster {
+    pub(super) cells: Vec<RosterCell>,
+}
+
+/// One cell of a worker.
+#[derive(Clone, Debug)]
+pub(super) struct RosterCell {
+    /// Index in the plan.
+    pub(super) cell: usize,
+    /// Indices of its rows in the plan's cell.
+    pub(super) rows: Vec<usize>,
+}
+
+impl Roster {
+    /// The cells as a worker knows them: by name.
+    pub(super) fn requests(&self, plan: &Plan) -> Vec<CellRequest> {
+        let request = |RosterCell { cell, rows }: &RosterCell| {
+            let Cell { kernel, size, rows: planned, .. } = &plan.cells[*cell];
+            let row = |row: &usize| RowRequest {
+                variant: planned[*row].variant.name.to_owned(),
+                threads: planned[*row].threads,
+            };
+            CellRequest {
+                kernel: kernel.path(),
+                element: kernel.element.to_owned(),
+                size: size.values.clone(),
+                rows: rows.iter().map(row).collect(),
+            }
+        };
+        self.cells.iter().map(request).collect()
+    }
+
+    /// The n-th row of every cell that has as many.
+    pub(super) fn only(&self, n: usize) -> Roster {
+        let only = |RosterCell { cell, rows }: &RosterCell| {
+            Some(RosterCell { cell: *cell, rows: vec![*rows.get(n)?] })
+        };
+        Roster { cells: self.cells.iter().filter_map(only).collect() }
+    }
+
+    /// Index of a cell in the plan.
+    pub(super) fn cell(&self, position: usize) -> Option<usize> {
+        Some(self.cells.get(position)?.cell)
+    }
+
+    /// Indices of a cell and a row in the plan.
+    pub(super) fn row(&self, cell: usize, row: usize) -> Option<(usize, usize)> {
+        let RosterCell { cell, rows } = self.cells.get(cell)?;
+        Some((*cell, *rows.get(row)?))
+    }
+
+    /// A block with the row numbers of the plan; a sample of a row that was not asked for is none.
+    pub(super) fn block(&self, cell: usize, block: Block) -> Option<(usize, Block)> {
+        let samples = block.samples.into_iter().filter_map(|sample| {
+            let (_, row) = self.row(cell, sample.row)?;
+            Some(Sample { row, ..sample })
+        });
+        Some((self.cell(cell)?, Block { samples: samples.collect(), ..block }))
+    }
+
+    /// The rows of a cell that can be measured, with their calls.
+    pub(super) fn visit_rows(&self, position: usize, measured: &Measured) -> Vec<VisitRow> {
+        let RosterCell { cell, rows } = &self.cells[position];
+        let visit_row = |(position, row): (usize, &usize)| {
+            let known = &measured.rows[*cell][*row];
+            let calibration = known.calibration.filter(|_| known.is_live())?;
+            Some(VisitRow { row: position, calibration })
+        };
+        rows.iter().enumerate().filter_map(visit_row).collect()
+    }
+}

@@ -1,0 +1,99 @@
+//! One worker, and what it says about the rows that it has.
+
+use super::roster::Roster;
+use super::{Launch, Measured};
+use crate::plan::Plan;
+use crate::worker::{Link, LinkError, Reply, Request};
+
+/// A worker with its rows.
+pub(super) struct Session<'a> {
+    link: Box<dyn Link + 'a>,
+    pub(super) roster: Roster,
+    /// The blocks that it took.
+    pub(super) launch: Launch,
+    /// Whether each cell of the roster is prepared, or failed to be.
+    pub(super) ready: Vec<bool>,
+    /// The row that it was calling for the first time when it was last heard of.
+    pub(super) calling: Option<(usize, usize)>,
+}
+
+impl<'a> Session<'a> {
+    /// A session with a worker that has just been started.
+    pub(super) fn new(link: Box<dyn Link + 'a>, plan: &Plan, roster: Roster) -> Self {
+        Session {
+            link,
+            launch: Launch { cells: vec![Vec::new(); plan.cells.len()] },
+            ready: vec![false; roster.cells.len()],
+            roster,
+            calling: None,
+        }
+    }
+
+    /// Asks for something and notes what comes back; gives the seconds inside kernels and sentinels.
+    pub(super) fn ask(
+        &mut self,
+        request: &Request,
+        measured: &mut Measured,
+        heard: &mut dyn FnMut(&Reply),
+    ) -> Result<f64, LinkError> {
+        let Session { link, roster, launch, ready, calling } = self;
+        let mut notes = Notes { roster, launch, ready, calling, measured };
+        let inside = link.ask(request, &mut |reply| {
+            heard(&reply);
+            // A reply about a row that was not asked for is about nothing that could be kept.
+            let _ = notes.take(reply);
+        })?;
+        *calling = None;
+        Ok(inside)
+    }
+}
+
+/// Where replies are noted.
+struct Notes<'s> {
+    roster: &'s Roster,
+    launch: &'s mut Launch,
+    ready: &'s mut Vec<bool>,
+    calling: &'s mut Option<(usize, usize)>,
+    measured: &'s mut Measured,
+}
+
+impl Notes<'_> {
+    fn take(&mut self, reply: Reply) -> Option<()> {
+        let rows = &mut self.measured.rows;
+        match reply {
+            Reply::Calling(place) => *self.calling = self.roster.row(place.cell, place.row),
+            Reply::Prepared(prepared) => {
+                *self.ready.get_mut(prepared.cell)? = true;
+                for (row, calibration) in prepared.calibrations.into_iter().enumerate() {
+                    let (cell, row) = self.roster.row(prepared.cell, row)?;
+                    rows[cell][row].bytes = Some(prepared.moved_bytes as f64);
+                    rows[cell][row].calibration = calibration.or(rows[cell][row].calibration);
+                }
+            }
+            Reply::Block(visited) => {
+                let (cell, block) = self.roster.block(visited.cell, visited.block)?;
+                self.launch.cells[cell].push(block);
+            }
+            Reply::Failed(failed) => {
+                let whole = self.roster.cells.get(failed.cell)?;
+                let failing = match failed.row {
+                    Some(row) => vec![*whole.rows.get(row)?],
+                    None => {
+                        *self.ready.get_mut(failed.cell)? = true;
+                        whole.rows.clone()
+                    }
+                };
+                for row in failing {
+                    rows[whole.cell][row].failure.get_or_insert_with(|| failed.failure.clone());
+                }
+            }
+            Reply::Inspected(inspected) => {
+                let (cell, row) = self.roster.row(inspected.cell, inspected.row)?;
+                rows[cell][row].allocations = inspected.allocations;
+                rows[cell][row].counters = inspected.counters;
+            }
+            Reply::Done(_) | Reply::Refused { .. } => {}
+        }
+        Some(())
+    }
+}

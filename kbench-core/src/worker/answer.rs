@@ -1,0 +1,284 @@
+//! A worker: does what a controller asks for, one request after the other.
+
+use std::time::{Duration, Instant};
+
+use super::block::{sample, visit};
+use super::calibrate::{RowCalibration, calibrate, nanoseconds};
+use super::protocol::{
+    Block, Done, FailedRow, InspectedRow, PROTOCOL, Place, Preparation, PreparedCell, Reply,
+    Request, Sampling, Visit, VisitedBlock, Visits,
+};
+use super::quiet::{Quiet, is_contaminated};
+use super::sentinel::Sentinels;
+use super::subject::{Pools, Subject, find, subject};
+use super::{Order, block};
+use crate::check::{Gate, Timed};
+use crate::gauge::Counters;
+use crate::registry::Registry;
+use crate::value::SplitMix;
+
+/// Bytes by which the heap of one launch may be shifted against that of another.
+const HEAP_SHIFT: u64 = 64 << 10;
+
+/// A contaminated block is taken once more, but a cell gets at most this many times the blocks that were asked for.
+const MOST_VISITS: u32 = 2;
+
+/// One process that measures.
+pub struct Worker<'r> {
+    registry: &'r Registry,
+    seed: u64,
+    order: Order,
+    sentinels: Sentinels,
+    pools: Pools,
+    /// In the order of the request; none where it was left out or failed.
+    subjects: Vec<Option<Subject>>,
+    /// What calibration found, or what was last measured with.
+    calibrations: Vec<Vec<Option<RowCalibration>>>,
+    /// Nanoseconds of the current request inside kernels and sentinels.
+    inside: f64,
+    /// Shifts what is allocated after it; never read.
+    _heap_shift: Vec<u8>,
+}
+
+/// Takes replies as they come.
+type Say<'a> = dyn FnMut(Reply) + 'a;
+
+impl<'r> Worker<'r> {
+    /// A worker for the kernels of a registry.
+    pub fn new(registry: &'r Registry) -> Self {
+        Worker {
+            registry,
+            seed: 0,
+            order: Order::new(0, 0),
+            sentinels: Sentinels::default(),
+            pools: Pools::default(),
+            subjects: Vec::new(),
+            calibrations: Vec::new(),
+            inside: 0.0,
+            _heap_shift: Vec::new(),
+        }
+    }
+
+    /// Does what a request asks for.
+    pub fn answer(&mut self, request: &Request, say: &mut Say<'_>) {
+        self.inside = 0.0;
+        let refused = match request {
+            Request::Prepare(preparation) => self.prepare(preparation, say).err(),
+            Request::Measure(visits) => self.measure(visits, say).err(),
+            Request::Recheck => {
+                self.recheck(say);
+                None
+            }
+            Request::Inspect => {
+                self.inspect(say);
+                None
+            }
+        };
+        match refused {
+            Some(reason) => say(Reply::Refused { reason }),
+            None => say(Reply::Done(Done { inside_seconds: self.inside / 1e9 })),
+        }
+    }
+
+    fn prepare(&mut self, preparation: &Preparation, say: &mut Say<'_>) -> Result<(), String> {
+        let Preparation { protocol, seed, launch, cells, memory, calibrate } = preparation;
+        if *protocol != PROTOCOL {
+            return Err(format!(
+                "the controller speaks version {protocol} of the protocol, this worker {PROTOCOL}"
+            ));
+        }
+        let kernels =
+            cells.iter().map(|cell| find(self.registry, cell)).collect::<Result<Vec<_>, _>>()?;
+        self.seed = *seed;
+        self.order = Order::new(*seed, *launch);
+        self.pools = Pools::default();
+        let mut shifts = SplitMix(seed.wrapping_add(*launch));
+        self._heap_shift = vec![0; shifts.below(HEAP_SHIFT) as usize];
+        self.subjects = cells.iter().map(|_| None).collect();
+        self.calibrations = cells.iter().map(|cell| vec![None; cell.rows.len()]).collect();
+        // Cells are calibrated in the order of the request, so that those left out are the last ones; afterwards the
+        // order of allocation changes from launch to launch.
+        let order = match calibrate {
+            Some(_) => (0..cells.len()).collect(),
+            None => self.order.permutation(cells.len()),
+        };
+        let start = Instant::now();
+        let mut taken = 0;
+        for cell in order {
+            let patience = calibrate.map_or(f64::INFINITY, |sampling| sampling.patience_seconds);
+            let is_first = self.subjects.iter().all(Option::is_none);
+            if !is_first && start.elapsed().as_secs_f64() > patience {
+                break;
+            }
+            match subject(kernels[cell], &cells[cell], *seed, &mut self.pools) {
+                Ok(subject) if !is_first && taken + subject.bytes() > *memory => break,
+                Ok(subject) => {
+                    taken += subject.bytes();
+                    self.subjects[cell] = Some(subject);
+                    let prepared = self.prepared(cell, *calibrate, say);
+                    say(Reply::Prepared(prepared));
+                }
+                Err(failure) => say(Reply::Failed(FailedRow { cell, row: None, failure })),
+            }
+        }
+        Ok(())
+    }
+
+    /// Calibrates a cell if asked to, and tells what there is to know of it.
+    fn prepared(
+        &mut self,
+        cell: usize,
+        sampling: Option<Sampling>,
+        say: &mut Say<'_>,
+    ) -> PreparedCell {
+        let rows = self.calibrations[cell].len();
+        let subject = self.subjects[cell].as_mut();
+        let Some(subject) = subject else { unreachable!("the cell was just made") };
+        let (bytes, moved_bytes) = (subject.bytes(), subject.moved_bytes());
+        for (row, sampling) in (0..rows).filter_map(|row| Some((row, sampling?))) {
+            say(Reply::Calling(Place { cell, row }));
+            match calibrate(subject, row, &sampling) {
+                Ok((calibration, inside)) => {
+                    self.inside += inside;
+                    self.calibrations[cell][row] = Some(calibration);
+                }
+                Err(fault) => {
+                    say(Reply::Failed(FailedRow {
+                        cell,
+                        row: Some(row),
+                        failure: fault.to_string(),
+                    }));
+                }
+            }
+        }
+        PreparedCell { cell, bytes, moved_bytes, calibrations: self.calibrations[cell].clone() }
+    }
+
+    fn measure(&mut self, visits: &Visits, say: &mut Say<'_>) -> Result<(), String> {
+        for visit in &visits.cells {
+            self.validate(visit)?;
+        }
+        let deadline = Instant::now()
+            + Duration::try_from_secs_f64(visits.seconds.max(0.0)).unwrap_or_default();
+        let mut quiet = Quiet::new(visits.quiet);
+        let mut left: Vec<u32> = visits.cells.iter().map(|visit| visit.blocks).collect();
+        let mut taken = vec![0; left.len()];
+        let mut visits = visits.cells.clone();
+        while left.iter().any(|blocks| *blocks > 0) {
+            for next in self.order.permutation(visits.len()) {
+                if left[next] == 0 {
+                    continue;
+                }
+                if Instant::now() >= deadline {
+                    return Ok(());
+                }
+                left[next] -= 1;
+                taken[next] += 1;
+                let mut block = self.visit(&mut visits[next], say);
+                let chain = quiet.note(&block);
+                let again = taken[next] < MOST_VISITS * visits[next].blocks;
+                if again && is_contaminated(chain, quiet.level()) {
+                    block.requeued = true;
+                    left[next] += 1;
+                }
+                say(Reply::Block(VisitedBlock { cell: visits[next].cell, block }));
+            }
+        }
+        Ok(())
+    }
+
+    fn validate(&mut self, visit: &Visit) -> Result<(), String> {
+        let Some(Some(subject)) = self.subjects.get(visit.cell) else {
+            return Err(format!("cell {} was not prepared", visit.cell));
+        };
+        for row in &visit.rows {
+            if row.row >= subject.rows.len() {
+                return Err(format!("cell {} has no row {}", visit.cell, row.row));
+            }
+            self.calibrations[visit.cell][row.row] = Some(row.calibration);
+        }
+        Ok(())
+    }
+
+    /// One block; rows that fail are taken off the visit.
+    fn visit(&mut self, request: &mut Visit, say: &mut Say<'_>) -> Block {
+        let Some(Some(subject)) = self.subjects.get_mut(request.cell) else {
+            unreachable!("visits are validated")
+        };
+        let mut faults = Vec::new();
+        if !subject.is_warm {
+            subject.is_warm = true;
+            for row in &request.rows {
+                say(Reply::Calling(Place { cell: request.cell, row: row.row }));
+                match sample(subject, row.row, &row.calibration) {
+                    Ok(block::Timed { wash_out, sample }) => {
+                        self.inside += nanoseconds(wash_out) + nanoseconds(sample);
+                    }
+                    Err(fault) => faults.push((row.row, fault)),
+                }
+            }
+            request.rows.retain(|row| faults.iter().all(|(failed, _)| *failed != row.row));
+        }
+        let visited = visit(subject, &request.rows, &mut self.order, &mut self.sentinels);
+        self.inside += visited.inside;
+        faults.extend(visited.faults);
+        request.rows.retain(|row| faults.iter().all(|(failed, _)| *failed != row.row));
+        for (row, fault) in faults {
+            let failure = fault.to_string();
+            say(Reply::Failed(FailedRow { cell: request.cell, row: Some(row), failure }));
+        }
+        visited.block
+    }
+
+    /// Looks once more at every variant's results on the data that it was timed on.
+    fn recheck(&mut self, say: &mut Say<'_>) {
+        for (cell, subject) in self.subjects.iter_mut().enumerate() {
+            let Some(Subject { kernel, own_function, size, data, rows, .. }) = subject else {
+                continue;
+            };
+            let gate = Gate::new(kernel, *own_function, self.seed);
+            let expected = gate.expected(data.as_mut(), size);
+            for (row, found) in rows.iter().enumerate() {
+                let calibration = self.calibrations[cell][row];
+                let (Some(calibration), Ok(callable)) = (calibration, &found.callable) else {
+                    continue;
+                };
+                let timed = Timed {
+                    variant: found.variant,
+                    routine: callable.routine.as_ref(),
+                    data: data.as_mut(),
+                    caller: &callable.caller,
+                    calls: calibration.calls,
+                };
+                let checked = match &expected {
+                    Ok(expected) => gate.recheck(timed, expected.as_ref()),
+                    Err(reason) => Err(reason.clone()),
+                };
+                if let Err(reason) = checked {
+                    let failure = reason.to_string();
+                    say(Reply::Failed(FailedRow { cell, row: Some(row), failure }));
+                }
+            }
+        }
+    }
+
+    /// Counts what one call of every row allocates, and what one sample makes the processor do.
+    fn inspect(&mut self, say: &mut Say<'_>) {
+        let mut counters = Counters::open().ok();
+        for (cell, subject) in self.subjects.iter_mut().enumerate() {
+            let Some(subject) = subject else { continue };
+            for row in 0..subject.rows.len() {
+                let Some(calibration) = self.calibrations[cell][row] else { continue };
+                let Ok(allocations) = subject.call(row).map(|returned| returned.allocations) else {
+                    continue;
+                };
+                let counters = counters.as_mut().map(|counters| {
+                    let once = RowCalibration { wash_out: 0, ..calibration };
+                    let (_, figures) = counters.count(|| sample(subject, row, &once));
+                    figures.per_call(once.calls.total())
+                });
+                say(Reply::Inspected(InspectedRow { cell, row, allocations, counters }));
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! Workers: the processes in which calls are timed.
+//!
+//! A run has several launches, one worker process each, so that the placement of code and data, pools and clocks are
+//! sampled instead of being a hidden constant. The controller names cells and rows; a worker makes their data and visits
+//! the cells round-robin. One visit is a *block*: every row of the cell in random order and then in the reverse of that
+//! order, so that a drift of the machine hits all rows alike and the seed, not the clock, decides who comes first. Before
+//! each sample the same row runs untimed for a while, so that it finds the caches as it leaves them; before and after it,
+//! *sentinels* tell how fast the machine is at that moment.
+//!
+//! A block that was taken on a busy machine, as its sentinels tell, is taken once more. No sample is ever left out
+//! because of its own time.
+
+mod answer;
+mod block;
+mod calibrate;
+mod link;
+mod order;
+#[cfg(unix)]
+mod process;
+mod protocol;
+mod quiet;
+mod sentinel;
+mod subject;
+
+pub use answer::Worker;
+pub use calibrate::{MEMORY_CAP, RowCalibration};
+pub use link::{Launcher, Link, LinkError, SameProcess};
+pub use order::Order;
+#[cfg(unix)]
+pub use process::{Processes, serve};
+pub use protocol::{
+    Block, CellRequest, Done, FailedRow, InspectedRow, PROTOCOL, Place, Preparation, PreparedCell,
+    Reply, Request, RowRequest, Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits,
+};
+pub use quiet::{chain_of, is_contaminated, quiet_level};

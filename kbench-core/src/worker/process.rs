@@ -1,0 +1,157 @@
+//! Workers that are processes: this executable, started again.
+//!
+//! Requests and replies go through a socket that is the worker's standard input. Its standard output and error are free
+//! for what kernels print; both end up on the controller's standard error.
+
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use super::Worker;
+use super::link::{Launcher, Link, LinkError, conclude};
+use super::protocol::{Reply, Request};
+use crate::registry::Registry;
+use crate::value::SplitMix;
+
+/// Bytes by which the environment, and with it the stack, of one launch may be shifted against that of another
+/// (Mytkowicz et al. 2009).
+const ENVIRONMENT_SHIFT: u64 = 4096;
+
+/// The variable that shifts it.
+const PADDING: &str = "KBENCH_WORKER_PADDING";
+
+/// Replies wait in the worker until there are this many bytes: a controller that wakes up for every block would disturb
+/// the next one.
+const REPLY_BUFFER: usize = 1 << 20;
+
+/// A worker that has nothing more to do ends by itself within this time, or is ended.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Starts a program again and again, with an argument that makes it a worker.
+#[derive(Clone, Debug)]
+pub struct Processes {
+    program: PathBuf,
+    argument: &'static str,
+    seed: u64,
+}
+
+impl Processes {
+    /// Workers of the executable that is running; its `main` must serve when it is given `argument`.
+    pub fn of_this_program(argument: &'static str, seed: u64) -> io::Result<Self> {
+        // The file may be replaced by a new build while it runs; this name still finds the one that is running.
+        let this = PathBuf::from("/proc/self/exe");
+        let program = if this.exists() { this } else { std::env::current_exe()? };
+        Ok(Processes { program, argument, seed })
+    }
+}
+
+impl Launcher for Processes {
+    fn launch(&self, launch: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+        let mut draw = SplitMix(self.seed ^ launch.rotate_left(32));
+        let padding = "x".repeat(draw.below(ENVIRONMENT_SHIFT) as usize);
+        let (ours, theirs) = UnixStream::pair().map_err(LinkError::Start)?;
+        let child = Command::new(&self.program)
+            .arg(self.argument)
+            .env(PADDING, padding)
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::from(io::stderr()))
+            .spawn()
+            .map_err(LinkError::Start)?;
+        let replies = BufReader::new(ours.try_clone()?);
+        Ok(Box::new(Process { child, requests: ours, replies }))
+    }
+
+    fn is_fresh(&self) -> bool {
+        true
+    }
+}
+
+/// One worker process.
+struct Process {
+    child: Child,
+    requests: UnixStream,
+    replies: BufReader<UnixStream>,
+}
+
+impl Link for Process {
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<f64, LinkError> {
+        let mut line = serde_json::to_string(request).map_err(io::Error::from)?;
+        line.push('\n');
+        if self.requests.write_all(line.as_bytes()).is_err() {
+            return Err(self.ended());
+        }
+        loop {
+            line.clear();
+            match self.replies.read_line(&mut line) {
+                Ok(0) | Err(_) => return Err(self.ended()),
+                Ok(_) => {}
+            }
+            let reply: Reply = serde_json::from_str(&line).map_err(|error| {
+                let line = line.trim_end().chars().take(200).collect();
+                LinkError::Nonsense { line, error }
+            })?;
+            if reply.is_last() {
+                return conclude(reply);
+            }
+            hear(reply);
+        }
+    }
+}
+
+impl Process {
+    fn ended(&mut self) -> LinkError {
+        match self.child.wait() {
+            Ok(status) => LinkError::Ended(status.to_string()),
+            Err(error) => LinkError::Channel(error),
+        }
+    }
+}
+
+/// No worker outlives its controller's interest in it.
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.requests.shutdown(std::net::Shutdown::Both);
+        let start = Instant::now();
+        while start.elapsed() < FAREWELL {
+            match self.child.try_wait() {
+                Ok(Some(_)) | Err(_) => return,
+                Ok(None) => std::thread::sleep(Duration::from_micros(200)),
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Serves the controller at the other end of standard input until it has no more requests.
+pub fn serve(registry: &Registry) -> io::Result<()> {
+    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let requests = BufReader::new(socket.try_clone()?);
+    let mut replies = BufWriter::with_capacity(REPLY_BUFFER, socket);
+    let mut worker = Worker::new(registry);
+    for line in requests.lines() {
+        let mut outcome = Ok(());
+        let mut say = |reply: Reply| {
+            if outcome.is_ok() {
+                outcome = serde_json::to_writer(&mut replies, &reply)
+                    .map_err(io::Error::from)
+                    .and_then(|()| replies.write_all(b"\n"));
+                // Everything but a block comes when nothing is being timed, and must be known if this process ends.
+                if outcome.is_ok() && !matches!(reply, Reply::Block(_)) {
+                    outcome = replies.flush();
+                }
+            }
+        };
+        match serde_json::from_str::<Request>(&line?) {
+            Ok(request) => worker.answer(&request, &mut say),
+            Err(error) => say(Reply::Refused { reason: format!("not a request: {error}") }),
+        }
+        outcome?;
+        replies.flush()?;
+    }
+    // The controller waits for the end of this process: what its destructors would tidy up is gone anyway.
+    std::process::exit(0)
+}

@@ -1,0 +1,224 @@
+//! What controller and worker say to each other: one JSON object per line. `docs/worker-protocol.md` tells the same in
+//! words, for those who write a worker in another language.
+
+use serde::{Deserialize, Serialize};
+
+use super::calibrate::RowCalibration;
+use crate::gauge::{Allocations, CounterFigures};
+
+/// Version of the protocol; grows when a worker of the former version would misunderstand a request.
+pub const PROTOCOL: u32 = 1;
+
+/// What the controller asks for. A worker answers each request with any number of replies, of which the last one is
+/// [`Reply::Done`] or [`Reply::Refused`]; it ends when there are no more requests.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case")]
+pub enum Request {
+    /// Make the data of some cells, and calibrate them if asked to. Gives [`Reply::Prepared`] for every cell.
+    Prepare(Preparation),
+    /// Take samples. Gives [`Reply::Block`] for every block and [`Reply::Failed`] for rows that fail.
+    Measure(Visits),
+    /// Compare the results on the data last timed with the reference again. Gives [`Reply::Failed`] for wrong rows.
+    Recheck,
+    /// Count allocations and processor events in one sample of every row. Gives [`Reply::Inspected`].
+    Inspect,
+}
+
+/// Which cells a launch is about.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Preparation {
+    /// Version of the protocol.
+    pub protocol: u32,
+    /// Seed of the data.
+    pub seed: u64,
+    /// Number of the launch: the order of everything is drawn from it and the seed.
+    pub launch: u64,
+    /// The cells.
+    pub cells: Vec<CellRequest>,
+    /// Bytes that the data of all cells may take together; further cells are left out.
+    pub memory: usize,
+    /// How to find the number of calls in a sample; none when the controller knows them already.
+    pub calibrate: Option<Sampling>,
+}
+
+/// One cell, by name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CellRequest {
+    /// `module::path::kernel`.
+    pub kernel: String,
+    /// Element type.
+    #[serde(rename = "type")]
+    pub element: String,
+    /// Values of the axes, in the kernel's order.
+    pub size: Vec<usize>,
+    /// The rows.
+    pub rows: Vec<RowRequest>,
+}
+
+/// One row of a cell, by name.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RowRequest {
+    /// The variant.
+    pub variant: String,
+    /// Threads of its own pool; none for the calling thread or rayon's global pool.
+    pub threads: Option<usize>,
+}
+
+/// What samples should be like.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sampling {
+    /// Seconds that a sample should last.
+    pub sample_seconds: f64,
+    /// Seconds of untimed calls before a row is calibrated.
+    pub warm_up_seconds: f64,
+    /// A fixed number of calls per sample.
+    pub iterations: Option<u64>,
+    /// Seconds after which no further cell is calibrated.
+    pub patience_seconds: f64,
+}
+
+/// Which blocks to take.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Visits {
+    /// The cells to visit, round-robin.
+    pub cells: Vec<Visit>,
+    /// Seconds after which no further block is begun.
+    pub seconds: f64,
+    /// Nanoseconds of the chain on this machine when it is quiet, as far as is known.
+    pub quiet: Option<f64>,
+}
+
+/// Blocks of one cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Visit {
+    /// Position among the prepared cells.
+    pub cell: usize,
+    /// How many blocks.
+    pub blocks: u32,
+    /// Calls per sample of the rows that are measured.
+    pub rows: Vec<VisitRow>,
+}
+
+/// Calls per sample of one row.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct VisitRow {
+    /// Position among the rows of the prepared cell.
+    pub row: usize,
+    /// What calibration found.
+    pub calibration: RowCalibration,
+}
+
+/// What a worker answers.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "snake_case")]
+pub enum Reply {
+    /// A row is about to be called for the first time in this process: should it end here, this row is why.
+    Calling(Place),
+    /// A cell is ready.
+    Prepared(PreparedCell),
+    /// A block was taken.
+    Block(VisitedBlock),
+    /// A row failed; it is left out from now on.
+    Failed(FailedRow),
+    /// What one sample of a row counted.
+    Inspected(InspectedRow),
+    /// The request is done.
+    Done(Done),
+    /// The request cannot be met.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A row of a prepared cell.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Place {
+    /// Position among the prepared cells.
+    pub cell: usize,
+    /// Position among its rows.
+    pub row: usize,
+}
+
+/// A cell that is ready to be measured.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct PreparedCell {
+    /// Position in the request.
+    pub cell: usize,
+    /// Bytes that its data takes.
+    pub bytes: usize,
+    /// Bytes that one call moves by default: every operand once, outputs once more when they are also read.
+    pub moved_bytes: usize,
+    /// What calibration found, in the order of the rows; none for rows that failed or when it was not asked for.
+    pub calibrations: Vec<Option<RowCalibration>>,
+}
+
+/// One block of one cell.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct VisitedBlock {
+    /// Position among the prepared cells.
+    pub cell: usize,
+    /// The block.
+    #[serde(flatten)]
+    pub block: Block,
+}
+
+/// One visit to all rows of a cell.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Block {
+    /// In the order in which they were taken.
+    pub samples: Vec<Sample>,
+    /// Whether the sentinels were so slow that the block was taken once more.
+    pub requeued: bool,
+}
+
+/// The time of one sample, and of the sentinels beside it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Index of the row in its cell.
+    pub row: usize,
+    /// Nanoseconds per call, without the overhead of the clock.
+    pub nanoseconds: f64,
+    /// Nanoseconds of the arithmetic chain: the geometric mean of before and after.
+    pub chain: f64,
+    /// The same of the memory sweep, for cells whose data does not fit in a core's own cache.
+    pub sweep: Option<f64>,
+}
+
+/// A row that failed.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct FailedRow {
+    /// Position among the prepared cells.
+    pub cell: usize,
+    /// Position among its rows; none when the whole cell failed.
+    pub row: Option<usize>,
+    /// What happened, in words.
+    pub failure: String,
+}
+
+/// What was counted in one sample of a row, per call.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct InspectedRow {
+    /// Position among the prepared cells.
+    pub cell: usize,
+    /// Position among its rows.
+    pub row: usize,
+    /// Allocations of one call; none when the allocator is not installed.
+    pub allocations: Option<Allocations>,
+    /// Events of the processor per call.
+    pub counters: Option<CounterFigures>,
+}
+
+/// The end of a request.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Done {
+    /// Seconds of it that were spent inside kernels or sentinels.
+    pub inside_seconds: f64,
+}
+
+impl Reply {
+    /// Whether no further reply follows to the same request.
+    pub fn is_last(&self) -> bool {
+        matches!(self, Reply::Done(_) | Reply::Refused { .. })
+    }
+}

@@ -1,0 +1,117 @@
+//! Sentinels: fixed pieces of work that are timed beside every sample. They tell how fast and how busy the machine was
+//! at that moment, whatever is being measured.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Rounds of the chain: about 0.1 ms at 3 GHz, long against the clock and short against a sample.
+const CHAIN_ROUNDS: u32 = 60_000;
+
+/// Words of the sweep's buffer, 8 MiB: more than a core's own caches hold.
+const SWEEP_WORDS: usize = 1 << 20;
+
+/// Words of one reading, 1 MiB: about as long as the chain.
+const SWEEP_STEP: usize = 1 << 17;
+
+/// Cells whose data is larger than this get the sweep as well: smaller data stays in a core's own cache.
+pub(super) const MEMORY_BOUND: usize = 1 << 20;
+
+/// One reading of the sentinels, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    pub(super) chain: f64,
+    pub(super) sweep: Option<f64>,
+}
+
+impl Reading {
+    /// Time that the reading took.
+    pub(super) fn nanoseconds(self) -> f64 {
+        self.chain + self.sweep.unwrap_or(0.0)
+    }
+
+    /// The geometric mean of two readings.
+    pub(super) fn between(self, other: Reading) -> Reading {
+        let mean = |a: f64, b: f64| (a * b).sqrt();
+        Reading {
+            chain: mean(self.chain, other.chain),
+            sweep: self.sweep.zip(other.sweep).map(|(a, b)| mean(a, b)),
+        }
+    }
+}
+
+/// The sentinels of one process.
+#[derive(Default)]
+pub(super) struct Sentinels {
+    /// Made when a cell first wants it: touching its pages takes time.
+    buffer: Vec<u64>,
+    position: usize,
+}
+
+impl Sentinels {
+    /// Reads the chain, and the sweep for a cell that is memory-bound.
+    pub(super) fn read(&mut self, memory_bound: bool) -> Reading {
+        let start = Instant::now();
+        black_box(chain(black_box(CHAIN_ROUNDS)));
+        let chain = nanoseconds(start);
+        Reading { chain, sweep: memory_bound.then(|| self.read_sweep()) }
+    }
+
+    fn read_sweep(&mut self) -> f64 {
+        if self.buffer.is_empty() {
+            self.buffer = (0..SWEEP_WORDS as u64).collect();
+        }
+        // Each reading takes up where the last one ended, so that it never finds its own words in a near cache.
+        let words = &self.buffer[self.position..self.position + SWEEP_STEP];
+        self.position = (self.position + SWEEP_STEP) % SWEEP_WORDS;
+        let start = Instant::now();
+        black_box(sum(black_box(words)));
+        nanoseconds(start)
+    }
+}
+
+fn nanoseconds(start: Instant) -> f64 {
+    // A clock that stands still would make a logarithm of zero.
+    (start.elapsed().as_nanos() as f64).max(1.0)
+}
+
+/// Every round needs the result of the one before, so that nothing but the clock rate of the core matters.
+#[inline(never)]
+fn chain(rounds: u32) -> u64 {
+    let mut x = 0x9e37_79b9_7f4a_7c15_u64;
+    for _ in 0..rounds {
+        x = x.wrapping_mul(0xd134_2543_de82_ef95).rotate_left(23) ^ 0x2545_f491_4f6c_dd1d;
+    }
+    x
+}
+
+/// Additions that do not wait for each other, so that nothing but the memory matters.
+#[inline(never)]
+fn sum(words: &[u64]) -> u64 {
+    words.iter().fold(0, |sum, word| sum.wrapping_add(*word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readings_last_and_the_sweep_is_only_made_when_wanted() {
+        let mut sentinels = Sentinels::default();
+        let alone = sentinels.read(false);
+        assert!(alone.chain > 1_000.0 && alone.sweep.is_none(), "{alone:?}");
+        assert!(sentinels.buffer.is_empty());
+        let both = sentinels.read(true);
+        assert!(both.sweep.is_some_and(|sweep| sweep > 1_000.0), "{both:?}");
+        for _ in 0..2 * SWEEP_WORDS / SWEEP_STEP {
+            sentinels.read(true);
+        }
+    }
+
+    #[test]
+    fn a_sample_is_anchored_between_its_neighbours() {
+        let before = Reading { chain: 100.0, sweep: Some(50.0) };
+        let after = Reading { chain: 121.0, sweep: Some(50.0) };
+        let between = before.between(after);
+        assert!((between.chain - 110.0).abs() < 1e-9 && between.sweep == Some(50.0));
+    }
+}

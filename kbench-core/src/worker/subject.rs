@@ -1,0 +1,148 @@
+//! Cells that are ready to be measured: data, routines and pools behind the names of a request.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::protocol::{CellRequest, RowRequest};
+use crate::kernel::{
+    Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Returned, Routine, VariantEntry,
+    guard,
+};
+use crate::plan::Size;
+use crate::registry::{RegisteredKernel, Registry};
+
+/// A cell that is ready to be measured.
+pub(super) struct Subject {
+    pub(super) kernel: &'static KernelEntry,
+    pub(super) own_function: Option<&'static VariantEntry>,
+    pub(super) size: Size,
+    /// The data that all rows share.
+    pub(super) data: Box<dyn CellData>,
+    /// The rows, as in the request.
+    pub(super) rows: Vec<SubjectRow>,
+    /// Whether its rows have run in this process.
+    pub(super) is_warm: bool,
+}
+
+/// A row of a subject.
+pub(super) struct SubjectRow {
+    pub(super) variant: &'static VariantEntry,
+    /// What can be called, or why not.
+    pub(super) callable: Result<Callable, String>,
+}
+
+/// A variant with the place from which it is called.
+pub(super) struct Callable {
+    pub(super) routine: Box<dyn Routine>,
+    pub(super) caller: Caller,
+}
+
+impl Subject {
+    /// One untimed call of a row on fresh outputs.
+    pub(super) fn call(&mut self, row: usize) -> Result<Returned, Fault> {
+        let callable = self.rows[row].callable.as_ref();
+        let Callable { routine, caller } = callable.map_err(|r| Fault::Failed(r.clone()))?;
+        let data = self.data.as_mut();
+        guard(|| {
+            data.reset();
+            routine.call(data, caller)
+        })
+    }
+
+    /// Bytes that the data takes; outputs are kept twice.
+    pub(super) fn bytes(&self) -> usize {
+        self.data.read_bytes() + 2 * self.data.written_bytes()
+    }
+
+    /// Bytes that one call moves by default: every operand once, outputs once more when they are also read.
+    pub(super) fn moved_bytes(&self) -> usize {
+        let moved = self.data.read_bytes() + self.data.written_bytes();
+        if self.kernel.in_place == InPlace::No { moved } else { moved + self.data.written_bytes() }
+    }
+}
+
+/// Makes subjects, and keeps the pools that they share.
+#[derive(Default)]
+pub(super) struct Pools {
+    by_threads: BTreeMap<usize, Arc<rayon::ThreadPool>>,
+}
+
+impl Pools {
+    /// Where calls of a row come from.
+    fn caller(&mut self, threads: Option<usize>) -> Result<Caller, String> {
+        let Some(threads) = threads else { return Ok(Caller::Outside) };
+        if let Some(pool) = self.by_threads.get(&threads) {
+            return Ok(Caller::Pool(pool.clone()));
+        }
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(threads)
+            .build()
+            .map_err(|error| format!("a pool of {threads} threads cannot be built: {error}"))?;
+        let pool = Arc::new(pool);
+        self.by_threads.insert(threads, pool.clone());
+        Ok(Caller::Pool(pool))
+    }
+}
+
+/// The kernel that a request names.
+pub(super) fn find<'r>(
+    registry: &'r Registry,
+    cell: &CellRequest,
+) -> Result<&'r RegisteredKernel, String> {
+    let CellRequest { kernel, element, size, .. } = cell;
+    let found = registry
+        .kernels
+        .iter()
+        .find(|k| k.entry.element == element && k.entry.path() == *kernel)
+        .ok_or_else(|| format!("there is no kernel `{kernel}` for {element} in this program"))?;
+    let axes = found.entry.axes;
+    if axes.len() != size.len() {
+        let (wanted, got) = (axes.len(), size.len());
+        return Err(format!("the kernel `{kernel}` has {wanted} axes, and the size has {got}"));
+    }
+    Ok(found)
+}
+
+/// Data and routines of one cell; an error says why the data cannot be made.
+pub(super) fn subject(
+    kernel: &RegisteredKernel,
+    request: &CellRequest,
+    seed: u64,
+    pools: &mut Pools,
+) -> Result<Subject, String> {
+    let size = Size::of(request.size.clone());
+    let data = guard(|| kernel.entry.definition.data(&size.values, seed))
+        .map_err(|fault| format!("`inputs` of the kernel {fault}"))?;
+    let rows =
+        request.rows.iter().map(|row| subject_row(kernel, row, pools)).collect::<Result<_, _>>()?;
+    Ok(Subject {
+        kernel: kernel.entry,
+        own_function: kernel.variants.iter().copied().find(|variant| variant.is_base),
+        size,
+        data,
+        rows,
+        is_warm: false,
+    })
+}
+
+fn subject_row(
+    kernel: &RegisteredKernel,
+    request: &RowRequest,
+    pools: &mut Pools,
+) -> Result<SubjectRow, String> {
+    let variant = kernel
+        .variants
+        .iter()
+        .copied()
+        .find(|variant| variant.name == request.variant)
+        .ok_or_else(|| {
+        format!("the kernel `{}` has no variant `{}`", kernel.entry.path(), request.variant)
+    })?;
+    let callable = match variant.implementation {
+        Implementation::Host(routine) => {
+            pools.caller(request.threads).map(|caller| Callable { routine: routine(), caller })
+        }
+        Implementation::Device => Err("this version of kbench has no CUDA backend".to_owned()),
+    };
+    Ok(SubjectRow { variant, callable })
+}

@@ -1,0 +1,71 @@
+use std::ffi::OsStr;
+
+use crate::registry::Registry;
+use crate::worker::{Launcher, SameProcess};
+
+/// The argument that makes a program a worker.
+const ARGUMENT: &str = "--worker";
+
+/// Where the launches of a run come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Workers {
+    /// This very process: there is one launch, and verdicts are provisional.
+    #[default]
+    SameProcess,
+    /// This program, started again and again. Its `main` must begin with [`Workers::here`].
+    ThisProgram,
+}
+
+impl Workers {
+    /// The first thing in `main` of a program that drives a [`Suite`](crate::Suite) itself: where the program was
+    /// started as a worker this serves its controller and does not return.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let workers = kbench_core::Workers::here();
+    /// let report = kbench_core::Suite::discover()?.configure(|c| c.workers = workers).run()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn here() -> Self {
+        if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(ARGUMENT)) {
+            return Workers::available();
+        }
+        let served = match Registry::collect() {
+            Ok(registry) => serve(&registry),
+            Err(error) => Err(std::io::Error::other(error)),
+        };
+        if let Err(error) = served {
+            eprintln!("error: `{ARGUMENT}` is for kbench itself, which talks to workers: {error}");
+            std::process::exit(2);
+        }
+        std::process::exit(0)
+    }
+
+    /// What this system can do.
+    fn available() -> Self {
+        if cfg!(unix) { Workers::ThisProgram } else { Workers::SameProcess }
+    }
+
+    /// The launcher of these workers; this process where no other can be had.
+    pub(crate) fn launcher<'r>(self, registry: &'r Registry, seed: u64) -> Box<dyn Launcher + 'r> {
+        #[cfg(unix)]
+        if self == Workers::ThisProgram
+            && let Ok(processes) = crate::worker::Processes::of_this_program(ARGUMENT, seed)
+        {
+            return Box::new(processes);
+        }
+        let _ = seed;
+        Box::new(SameProcess(registry))
+    }
+}
+
+#[cfg(unix)]
+fn serve(registry: &Registry) -> std::io::Result<()> {
+    crate::worker::serve(registry)
+}
+
+#[cfg(not(unix))]
+fn serve(_: &Registry) -> std::io::Result<()> {
+    Err(std::io::Error::other("there are no workers on this system"))
+}
