@@ -67,7 +67,7 @@ impl Environment {
         Some(format!(
             "quota: the control group may use the time of {} of {processors} cores, and is stopped whenever its threads \
              use more; raise the limit, or measure with no more than `--threads {}`",
-            cores(quota),
+            (quota * 100.0).round() / 100.0,
             quota.floor().max(1.0)
         ))
     }
@@ -110,8 +110,7 @@ fn busy(conduct: &Conduct) -> Option<String> {
     match conduct.others {
         Some(others) => Some(others).filter(much).map(|others| {
             format!(
-                "busy machine: other processes used {} cores on average while measuring; stop them and run again",
-                cores(others)
+                "busy machine: other processes used {others:.1} cores on average while measuring; stop them and run again"
             )
         }),
         None => conduct.load_before.filter(much).map(|load| {
@@ -129,11 +128,6 @@ fn stolen(conduct: &Conduct) -> Option<String> {
          your own",
         100.0 * share
     ))
-}
-
-/// A number of cores with at most two decimals.
-fn cores(number: f64) -> f64 {
-    (number * 100.0).round() / 100.0
 }
 
 #[cfg(test)]
@@ -236,7 +230,7 @@ mod tests {
             fine().warnings(&conduct).join("\n")
         };
         let seen = with(Some(1.337), Some(0.1));
-        assert!(seen.starts_with("busy machine: other processes used 1.34 cores"), "{seen}");
+        assert!(seen.starts_with("busy machine: other processes used 1.3 cores"), "{seen}");
         let feared = with(None, Some(2.26));
         assert!(feared.starts_with("busy machine: the load average was 2.3"), "{feared}");
         // What built the program is still in the load average, but does not disturb any more.

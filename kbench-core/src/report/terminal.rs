@@ -22,13 +22,12 @@ fn head(report: &Report, style: Style) -> String {
     for warning in &report.warnings {
         let _ = writeln!(text, "{}", style.warning(&format!("warning: {warning}")));
     }
-    let cores = if environment.cores == 1 { "core" } else { "cores" };
     let _ = writeln!(
         text,
-        "kbench {} · {} · {} {cores} · {} · seed {}",
+        "kbench {} · {} · {} · {} · seed {}",
         environment.kbench,
         environment.cpu,
-        environment.cores,
+        cores(environment.cores as f64),
         environment.rustc.split(" (").next().unwrap_or_default(),
         report.seed
     );
@@ -44,7 +43,7 @@ fn machine(environment: &Environment) -> Option<String> {
         environment.os.as_deref().map(short_release),
         environment.hypervisor.filter(|is_virtual| *is_virtual).map(|_| "virtual machine".into()),
         environment.container.map(|container| container.name().into()),
-        environment.quota.map(|cores| format!("quota {} cores", units::digits(cores))),
+        environment.quota.map(|quota| format!("quota {}", cores((quota * 100.0).round() / 100.0))),
         environment.governor.as_ref().map(|governor| format!("governor {governor}")),
         environment.target_cpu.map(|cpu| format!("target-cpu {cpu}")),
         environment.git_commit.as_ref().map(|hash| format!("commit {hash:.7}")),
@@ -57,6 +56,10 @@ fn machine(environment: &Environment) -> Option<String> {
         }
     }
     (!line.is_empty()).then_some(line)
+}
+
+fn cores(number: f64) -> String {
+    format!("{number} {}", if number == 1.0 { "core" } else { "cores" })
 }
 
 /// A kernel without what follows its first two numbers: `Linux 6.1`.
@@ -262,14 +265,14 @@ mod tests {
         assert_eq!(
             machine(&full).as_deref(),
             Some(
-                "Linux 6.1 · virtual machine · Docker · quota 1.50 cores · governor powersave · target-cpu native"
+                "Linux 6.1 · virtual machine · Docker · quota 1.5 cores · governor powersave · target-cpu native"
             )
         );
         let shorter = Environment { target_cpu: None, ..full };
         assert_eq!(
             machine(&shorter).as_deref(),
             Some(
-                "Linux 6.1 · virtual machine · Docker · quota 1.50 cores · governor powersave · commit 1a2b3c4"
+                "Linux 6.1 · virtual machine · Docker · quota 1.5 cores · governor powersave · commit 1a2b3c4"
             )
         );
     }
