@@ -9,6 +9,10 @@ fn main() {
     println!("cargo::rustc-env=KBENCH_OPT_LEVEL={}", variable("OPT_LEVEL"));
     println!("cargo::rustc-env=KBENCH_TARGET={}", variable("TARGET"));
     println!(
+        "cargo::rustc-env=KBENCH_RUSTFLAGS={}",
+        rustflags(&variable("CARGO_ENCODED_RUSTFLAGS"))
+    );
+    println!(
         "cargo::rustc-env=KBENCH_RUSTC={}",
         rustc_version().unwrap_or_else(|| "unknown".into())
     );
@@ -17,4 +21,9 @@ fn main() {
 fn rustc_version() -> Option<String> {
     let output = Command::new(env::var_os("RUSTC")?).arg("--version").output().ok()?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}
+
+/// Flags as people write them: cargo puts a control character between them, and a line would end its directive.
+fn rustflags(encoded: &str) -> String {
+    encoded.replace(['\x1f', '\n', '\r'], " ")
 }

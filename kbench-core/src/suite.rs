@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::check::{CheckedRow, Coverage, check_plan};
-use crate::environment::Environment;
+use crate::environment::{Conduct, Environment};
 use crate::infer::Rules;
 use crate::measure::{Assignment, Effort, Isolation, Measured, measure_plan};
 use crate::plan::{Plan, PlanError, Selection};
@@ -175,7 +175,10 @@ impl Suite {
         seconds: Seconds,
     ) -> Report {
         let environment = Environment::read();
-        let debug_assertions = plan.rows().any(|(_, row)| row.variant.debug_assertions);
+        let conduct = Conduct {
+            debug_assertions: plan.rows().any(|(_, row)| row.variant.debug_assertions),
+            ..Conduct::default()
+        };
         Report {
             schema: SCHEMA,
             started: began.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
@@ -187,7 +190,7 @@ impl Suite {
                 significance: self.configuration.rules.significance,
                 margin: self.configuration.rules.margin,
             },
-            warnings: environment.warnings(debug_assertions),
+            warnings: environment.warnings(&conduct),
             environment,
             launches: measured.measurement.launches.len(),
             seconds,

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
 use super::{Report, RowReport, Status, Style, units};
+use crate::environment::Environment;
 
 /// The whole report as text.
 pub fn terminal(report: &Report, style: Style) -> String {
@@ -21,17 +22,49 @@ fn head(report: &Report, style: Style) -> String {
     for warning in &report.warnings {
         let _ = writeln!(text, "{}", style.warning(&format!("warning: {warning}")));
     }
-    let cores = if environment.cores == 1 { "core" } else { "cores" };
     let _ = writeln!(
         text,
-        "kbench {} · {} · {} {cores} · {} · seed {}",
+        "kbench {} · {} · {} · {} · seed {}",
         environment.kbench,
         environment.cpu,
-        environment.cores,
+        cores(environment.cores as f64),
         environment.rustc.split(" (").next().unwrap_or_default(),
         report.seed
     );
+    if let Some(line) = machine(environment) {
+        let _ = writeln!(text, "{line}");
+    }
     text
+}
+
+/// What is particular about the machine and the build, as far as it fits on one line.
+fn machine(environment: &Environment) -> Option<String> {
+    let parts = [
+        environment.os.as_deref().map(short_release),
+        environment.hypervisor.filter(|is_virtual| *is_virtual).map(|_| "virtual machine".into()),
+        environment.container.map(|container| container.name().into()),
+        environment.quota.map(|quota| format!("quota {}", cores((quota * 100.0).round() / 100.0))),
+        environment.governor.as_ref().map(|governor| format!("governor {governor}")),
+        environment.target_cpu.map(|cpu| format!("target-cpu {cpu}")),
+        environment.git_commit.as_ref().map(|hash| format!("commit {hash:.7}")),
+    ];
+    let mut line = String::new();
+    for part in parts.into_iter().flatten() {
+        let longer = if line.is_empty() { part } else { format!("{line} · {part}") };
+        if longer.chars().count() <= COLUMNS {
+            line = longer;
+        }
+    }
+    (!line.is_empty()).then_some(line)
+}
+
+fn cores(number: f64) -> String {
+    format!("{number} {}", if number == 1.0 { "core" } else { "cores" })
+}
+
+/// A kernel without what follows its first two numbers: `Linux 6.1`.
+fn short_release(os: &str) -> String {
+    os.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")
 }
 
 fn kernel(rows: &[RowReport], style: Style) -> String {
@@ -194,4 +227,53 @@ fn foot(report: &Report, style: Style) -> String {
         units::seconds(report.seconds.budget),
     );
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::environment::Container;
+
+    fn silent() -> Environment {
+        Environment {
+            governor: None,
+            quota: None,
+            container: None,
+            hypervisor: None,
+            os: None,
+            target_cpu: None,
+            git_commit: None,
+            ..Environment::read()
+        }
+    }
+
+    #[test]
+    fn the_machine_is_described_by_what_is_particular_about_it() {
+        assert_eq!(machine(&silent()), None);
+        let plain = Environment { hypervisor: Some(false), os: Some("Linux 7".into()), ..silent() };
+        assert_eq!(machine(&plain).as_deref(), Some("Linux 7"));
+        let full = Environment {
+            governor: Some("powersave".into()),
+            quota: Some(1.5),
+            container: Some(Container::Docker),
+            hypervisor: Some(true),
+            os: Some("Linux 6.1.0-13-amd64".into()),
+            target_cpu: Some("native"),
+            git_commit: Some("1a2b3c4d5e".into()),
+            ..silent()
+        };
+        assert_eq!(
+            machine(&full).as_deref(),
+            Some(
+                "Linux 6.1 · virtual machine · Docker · quota 1.5 cores · governor powersave · target-cpu native"
+            )
+        );
+        let shorter = Environment { target_cpu: None, ..full };
+        assert_eq!(
+            machine(&shorter).as_deref(),
+            Some(
+                "Linux 6.1 · virtual machine · Docker · quota 1.5 cores · governor powersave · commit 1a2b3c4"
+            )
+        );
+    }
 }

@@ -1,0 +1,178 @@
+//! The machine and the build that a run was made with, and what makes its figures doubtful.
+//!
+//! What the system does not tell is `None`; nothing here fails, and nothing starts a process. All files of the system are
+//! read below a root that tests replace, and what their texts mean is said by plain functions.
+
+mod build;
+mod container;
+mod doubt;
+mod git;
+mod load;
+mod processor;
+mod root;
+
+pub use container::Container;
+pub use doubt::Conduct;
+pub use load::{CpuTimes, Usage};
+pub use processor::Caches;
+
+use std::env;
+use std::path::Path;
+use std::thread;
+
+use serde::Serialize;
+
+use processor::{CpuInfo, Processors};
+use root::Root;
+
+/// Where and with what a run was made.
+#[derive(Clone, Debug, Serialize)]
+pub struct Environment {
+    /// Model of the processor.
+    pub cpu: String,
+    /// Threads that this process can run at once, by its affinity and its quota.
+    pub cores: usize,
+    /// Physical cores of the machine: hyper-threads of one core count once.
+    pub cores_physical: Option<usize>,
+    /// Logical processors that this process may be placed on, whatever its quota.
+    pub processors: Option<usize>,
+    /// Sizes of the caches that one core sees.
+    pub caches: Caches,
+    /// How the kernel chooses the frequency, such as `performance` or `powersave`.
+    pub governor: Option<String>,
+    /// Whether the processor may exceed its nominal frequency.
+    pub turbo: Option<bool>,
+    /// Load average of the last minute, at the time of reading.
+    pub load: Option<f64>,
+    /// Cores whose time the control group may use.
+    pub quota: Option<f64>,
+    /// The container that the process is in; none when there is no sign of one.
+    pub container: Option<Container>,
+    /// Whether the processor is one of a virtual machine.
+    pub hypervisor: Option<bool>,
+    /// The kernel and its release.
+    pub os: Option<String>,
+    /// Operating system and architecture.
+    pub target: &'static str,
+    /// The compiler.
+    pub rustc: &'static str,
+    /// Optimisation level that kbench was built with.
+    pub opt_level: &'static str,
+    /// Flags that the compiler was given by `RUSTFLAGS` or cargo's configuration; empty when none were.
+    pub rustflags: &'static str,
+    /// The processor that the flags compile for; the least of its architecture when they name none.
+    pub target_cpu: Option<&'static str>,
+    /// Version of kbench.
+    pub kbench: &'static str,
+    /// The commit that is checked out around the current directory. Files may differ from it.
+    pub git_commit: Option<String>,
+}
+
+impl Environment {
+    /// Looks at this machine.
+    pub fn read() -> Self {
+        let here = env::current_dir().ok();
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        Self::read_below(&Root::machine(), here.as_deref(), cores)
+    }
+
+    /// Looks at the machine whose files are below a root, from a directory in it.
+    fn read_below(root: &Root, here: Option<&Path>, cores: usize) -> Self {
+        let info = CpuInfo::read(root);
+        let allowed = Processors::allowed(root);
+        let first = allowed.as_ref().and_then(Processors::first).unwrap_or(0);
+        Environment {
+            cpu: info.model().unwrap_or("unknown processor").to_owned(),
+            cores,
+            cores_physical: info.physical_cores(),
+            processors: allowed.as_ref().map(Processors::count),
+            caches: Caches::read(root, first),
+            governor: processor::governor(root, first),
+            turbo: processor::turbo(root),
+            load: load::average(root),
+            quota: container::quota(root),
+            container: Container::read(root),
+            hypervisor: info.hypervisor(),
+            os: os(root),
+            target: build::TARGET,
+            rustc: build::RUSTC,
+            opt_level: build::OPT_LEVEL,
+            rustflags: build::RUSTFLAGS,
+            target_cpu: build::target_cpu(build::RUSTFLAGS),
+            kbench: env!("CARGO_PKG_VERSION"),
+            git_commit: here.and_then(git::commit),
+        }
+    }
+}
+
+fn os(root: &Root) -> Option<String> {
+    let kernel = root.line("proc/sys/kernel/ostype")?;
+    let release = root.line("proc/sys/kernel/osrelease")?;
+    Some(format!("{kernel} {release}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::root::Fake;
+    use super::*;
+
+    #[test]
+    fn a_machine_that_tells_nothing_is_read_all_the_same() {
+        let fake = Fake::new(&[]);
+        let environment = Environment::read_below(&fake.root(), Some(fake.path()), 3);
+        assert_eq!((environment.cpu.as_str(), environment.cores), ("unknown processor", 3));
+        let told = serde_json::to_value(&environment).unwrap();
+        for field in
+            "cores_physical processors governor turbo load quota container hypervisor os".split(' ')
+        {
+            assert_eq!(told.get(field), Some(&serde_json::Value::Null), "{field}");
+        }
+        assert_eq!(environment.caches, Caches::default());
+    }
+
+    #[test]
+    fn a_machine_that_tells_everything_is_described_in_full() {
+        let cache = "sys/devices/system/cpu/cpu2/cache";
+        let fake = Fake::new(&[
+            (
+                "proc/cpuinfo",
+                "model name\t: Fast 9000\nphysical id\t: 0\ncore id\t: 0\nflags\t: sse hypervisor\n",
+            ),
+            ("proc/self/status", "Name:\tx\nCpus_allowed_list:\t2-5\n"),
+            ("proc/self/cgroup", "0::/job\n"),
+            ("proc/loadavg", "0.25 0.35 0.97 3/80 27179\n"),
+            ("proc/sys/kernel/ostype", "Linux\n"),
+            ("proc/sys/kernel/osrelease", "6.1.0-13-amd64\n"),
+            ("sys/fs/cgroup/job/cpu.max", "150000 100000\n"),
+            ("sys/devices/system/cpu/cpu2/cpufreq/scaling_governor", "powersave\n"),
+            ("sys/devices/system/cpu/intel_pstate/no_turbo", "0\n"),
+            (&format!("{cache}/index0/level"), "1\n"),
+            (&format!("{cache}/index0/type"), "Data\n"),
+            (&format!("{cache}/index0/size"), "48K\n"),
+            ("run/.containerenv", ""),
+            ("repository/.git/HEAD", "0123456789012345678901234567890123456789\n"),
+        ]);
+        let here = fake.path().join("repository");
+        let told =
+            serde_json::to_value(Environment::read_below(&fake.root(), Some(&here), 1)).unwrap();
+        let expected = serde_json::json!({
+            "cpu": "Fast 9000", "cores": 1, "cores_physical": 1, "processors": 4,
+            "caches": { "l1d": 49152, "l2": null, "l3": null },
+            "governor": "powersave", "turbo": true, "load": 0.25, "quota": 1.5,
+            "container": "podman", "hypervisor": true, "os": "Linux 6.1.0-13-amd64",
+            "git_commit": "0123456789012345678901234567890123456789",
+        });
+        for (field, value) in expected.as_object().unwrap() {
+            assert_eq!(&told[field], value, "{field}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_read_in_a_moment() {
+        Environment::read();
+        let started = std::time::Instant::now();
+        let environment = Environment::read();
+        assert!(started.elapsed().as_millis() < 100, "took {:?}", started.elapsed());
+        assert!(environment.cores >= 1 && !environment.target.is_empty());
+    }
+}
