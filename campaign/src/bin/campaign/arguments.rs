@@ -13,12 +13,17 @@ use crate::load::BURN;
 use crate::plan::Plan;
 
 /// What is asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Request {
     /// The text of `--help`.
     Help,
     /// The tables of a file of records.
-    Table(PathBuf),
+    Table {
+        /// The file.
+        path: PathBuf,
+        /// Comparisons beside which others used more of a processor are left out.
+        foreign: f64,
+    },
     /// To be a noisy neighbour.
     Burn {
         /// Of its bursts.
@@ -29,7 +34,7 @@ pub(crate) enum Request {
 }
 
 /// What is wrong with the command line.
-#[derive(Debug, Error, PartialEq, Eq)]
+#[derive(Debug, Error, PartialEq)]
 pub(crate) enum UsageError {
     /// No such flag.
     #[error("`{0}` is no flag; see --help")]
@@ -83,6 +88,8 @@ Usage: campaign [FLAGS]            measures, and appends a line of JSON for ever
   --seed N            seed of the order and of all that follows (default: the clock)
   --output FILE       where results are appended (default results.jsonl)
   --table FILE        prints tables and measures nothing
+  --foreign CORES     leaves comparisons out of tables beside which others used more
+                      processors than this (default: all count)
   --help              this text
 ";
 
@@ -98,11 +105,11 @@ fn names<T: Choice>() -> String {
     T::ALL.iter().map(|choice| choice.name()).collect::<Vec<_>>().join(", ")
 }
 
-/// Reads arguments; the first of several requests that are no plan wins.
+/// Reads arguments; what is asked for with a table or with help is not measured.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Request, UsageError> {
     let mut arguments = arguments.into_iter();
     let mut plan = everything();
-    let (mut tools, mut workloads) = (None, None);
+    let (mut tools, mut workloads, mut table, mut foreign) = (None, None, None, f64::INFINITY);
     while let Some(argument) = arguments.next() {
         let (flag, attached) = match argument.split_once('=') {
             Some((flag, value)) => (flag.to_owned(), Some(value.to_owned())),
@@ -115,7 +122,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Reque
         };
         match flag.as_str() {
             "--help" | "-h" => return Ok(Request::Help),
-            "--table" => return Ok(Request::Table(given()?.value.into())),
+            "--table" => table = Some(given()?.value.into()),
+            "--foreign" => foreign = given()?.number("a number of processors, for example 0.15")?,
             BURN => return Ok(Request::Burn { seed: given()?.number("a seed")? }),
             "--ten" => plan.cells = TEN,
             "--rounds" => plan.rounds = given()?.number("a number of rounds")?,
@@ -133,6 +141,9 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = String>) -> Result<Reque
             }
             _ => return Err(UsageError::Unknown(flag)),
         }
+    }
+    if let Some(path) = table {
+        return Ok(Request::Table { path, foreign });
     }
     let alone = plan.cells == TEN;
     plan.tools = tools.unwrap_or_else(|| if alone { vec![Tool::Kbench] } else { plan.tools });
@@ -257,6 +268,12 @@ mod tests {
         ] {
             assert_eq!(parsed(line).expect_err(line).to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_table_is_not_measured() {
+        let asked = Request::Table { path: "x.jsonl".into(), foreign: 0.15 };
+        assert_eq!(parsed("--table x.jsonl --foreign 0.15"), Ok(asked));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! The campaign itself: experiment after experiment, each written down at once.
 
-use std::fs;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::CampaignError;
@@ -9,6 +8,7 @@ use crate::load::Neighbour;
 use crate::plan::Plan;
 use crate::random::Random;
 use crate::record::{Record, Records};
+use crate::surroundings::{Reading, load_average};
 use crate::tool::{self, Answer, Verdict, Workshop};
 
 /// Runs a plan.
@@ -46,6 +46,7 @@ fn run(
     // Tools read seeds as they like; 32 bits suit them all.
     let seed = random.bits() >> 32;
     let (loadavg, started) = (load_average(), since_1970());
+    let before = Reading::now();
     let neighbour = match experiment.load {
         Load::Quiet => None,
         Load::Bursty => Some(Neighbour::start(random.bits()).map_err(CampaignError::Load)?),
@@ -54,6 +55,7 @@ fn run(
     let answers = tool::compare(experiment, seed, workshop);
     let wall = start.elapsed().as_secs_f64() / experiment.cells as f64;
     drop(neighbour);
+    let others = before.others_since();
     let answer = |cell: usize| -> Result<Answer, String> {
         answers.as_ref().map(|answers| answers[cell]).map_err(ToString::to_string)
     };
@@ -64,6 +66,8 @@ fn run(
             seed,
             experiment: *experiment,
             loadavg,
+            foreign: others.map(|others| others.foreign),
+            stolen: others.map(|others| others.stolen),
             wall,
             truth,
             estimate: None,
@@ -80,11 +84,6 @@ fn run(
 
 fn since_1970() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
-}
-
-/// Of the last minute, where the system tells.
-fn load_average() -> Option<f64> {
-    fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 
 fn name(experiment: &Experiment) -> String {

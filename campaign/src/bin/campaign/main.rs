@@ -25,11 +25,12 @@ mod random;
 mod record;
 mod score;
 mod statistics;
+mod surroundings;
 mod table;
 mod tool;
 
 use arguments::Request;
-use record::RecordError;
+use record::{Record, RecordError};
 use tool::SetUpError;
 
 /// Why a campaign ends early.
@@ -66,14 +67,21 @@ fn main() -> ExitCode {
 fn fulfil() -> Result<(), CampaignError> {
     match arguments::parse(std::env::args().skip(1))? {
         Request::Help => print(&arguments::help()),
-        Request::Table(path) => print_table(&path),
+        Request::Table { path, foreign } => print_table(&path, foreign),
         Request::Burn { seed } => load::burn(seed),
         Request::Measure(plan) => journal::measure(&plan),
     }
 }
 
-fn print_table(path: &Path) -> Result<(), CampaignError> {
-    print(&table::table(&record::read(path)?))
+fn print_table(path: &Path, foreign: f64) -> Result<(), CampaignError> {
+    let records = record::read(path)?;
+    let (used, disturbed): (Vec<Record>, _) =
+        records.into_iter().partition(|record| record.is_undisturbed(foreign));
+    let left_out = match disturbed.len() {
+        0 => String::new(),
+        n => format!("{n} left out: others used more than {foreign} of a core beside them\n"),
+    };
+    print(&(left_out + &table::table(&used)))
 }
 
 fn print(text: &str) -> Result<(), CampaignError> {

@@ -24,6 +24,10 @@ pub(crate) struct Record {
     pub(crate) experiment: Experiment,
     /// Load average of the last minute, before it began.
     pub(crate) loadavg: Option<f64>,
+    /// Processors that others used meanwhile.
+    pub(crate) foreign: Option<f64>,
+    /// Processors that a hypervisor kept for itself meanwhile.
+    pub(crate) stolen: Option<f64>,
     /// Wall seconds; of a run of several cells, this one's share.
     pub(crate) wall: f64,
     /// Logarithm of the other's amount over the base's.
@@ -41,6 +45,11 @@ pub(crate) struct Record {
 }
 
 impl Record {
+    /// Whether others used at most so much of a processor; where the system does not tell, nobody is accused.
+    pub(crate) fn is_undisturbed(&self, most: f64) -> bool {
+        self.foreign.is_none_or(|foreign| foreign <= most)
+    }
+
     /// With the answer of the tool, or the reason why there is none.
     pub(crate) fn answered(self, answer: Result<Answer, String>) -> Self {
         match answer {
@@ -134,6 +143,8 @@ pub(crate) mod tests {
             seed: 7,
             experiment,
             loadavg: Some(0.5),
+            foreign: Some(0.25),
+            stolen: None,
             wall: 2.0,
             truth: experiment.pairs()[0].truth(),
             estimate: None,
@@ -142,6 +153,12 @@ pub(crate) mod tests {
             verdict: Verdict::Inconclusive,
             error: None,
         }
+    }
+
+    #[test]
+    fn only_others_disturb() {
+        assert!(record(0.0).is_undisturbed(0.25) && !record(0.0).is_undisturbed(0.2));
+        assert!(Record { foreign: None, ..record(0.0) }.is_undisturbed(0.0));
     }
 
     #[test]

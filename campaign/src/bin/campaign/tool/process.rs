@@ -1,6 +1,7 @@
 //! Running a tool's executable to its end, or to the end of our patience.
 
 use std::io::{self, Read};
+use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::thread;
@@ -55,7 +56,9 @@ const LEAST_PATIENCE: Duration = Duration::from_secs(60);
 
 /// Runs a command that should take about as long as its budget; gives its standard output.
 pub(super) fn run(command: &mut Command, budget: Duration) -> Result<String, Failure> {
-    let program = command.get_program().to_string_lossy().into_owned();
+    // Where it lies is nobody's business who reads the records.
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let program = program.to_string_lossy().into_owned();
     let trouble = |source| Failure::System { what: format!("running {program}"), source };
     let mut child = command
         .stdin(Stdio::null())
