@@ -1,0 +1,190 @@
+//! Scores as Markdown.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::time::Duration;
+
+use campaign::Workload;
+
+use crate::experiment::{Choice, Effect, Load, Null, Tool};
+use crate::record::Record;
+use crate::score::{Reach, Score, reach};
+use crate::statistics::Rate;
+
+/// A tool as it was used, whatever its budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Method {
+    tool: Tool,
+    null: Null,
+    cells: u64,
+}
+
+/// The scores of one section: by method, then by budget.
+type Scores = BTreeMap<Method, BTreeMap<Duration, Score>>;
+
+/// All tables of some records.
+pub(crate) fn table(records: &[Record]) -> String {
+    let effects: BTreeSet<Effect> = records
+        .iter()
+        .map(|record| record.experiment.effect.size())
+        .filter(|effect| *effect != Effect::ZERO)
+        .collect();
+    let mut text = format!("{} comparisons\n", records.len());
+    for ((workload, load), scores) in sections(records) {
+        let _ = writeln!(text, "\n## {}, {}\n", workload.name(), load.name());
+        text += &figures(&scores, &effects);
+        text += &reaches(&scores);
+    }
+    text
+}
+
+fn sections(records: &[Record]) -> BTreeMap<(Workload, Load), Scores> {
+    let mut groups: BTreeMap<_, BTreeMap<Method, BTreeMap<Duration, Vec<&Record>>>> =
+        BTreeMap::new();
+    for record in records {
+        let experiment = record.experiment;
+        let (tool, null, cells) = (experiment.tool, experiment.null, experiment.cells);
+        let section = groups.entry((experiment.workload, experiment.load)).or_default();
+        let method = section.entry(Method { tool, null, cells }).or_default();
+        method.entry(experiment.budget).or_default().push(record);
+    }
+    let scored = |budgets: BTreeMap<Duration, Vec<&Record>>| {
+        budgets.into_iter().map(|(budget, records)| (budget, Score::of(&records))).collect()
+    };
+    groups
+        .into_iter()
+        .map(|(section, methods)| {
+            let scores = methods.into_iter().map(|(method, budgets)| (method, scored(budgets)));
+            (section, scores.collect())
+        })
+        .collect()
+}
+
+/// One row for every method and budget.
+fn figures(scores: &Scores, effects: &BTreeSet<Effect>) -> String {
+    let mut header: Vec<String> =
+        ["tool", "null", "cells", "budget, s", "false positives [95 %]"].map(str::to_owned).into();
+    header.extend(effects.iter().map(|effect| format!("power {effect}")));
+    let rest = ["wrong signs", "coverage", "half width, %", "mean error, %", "errors", "seconds"];
+    header.extend(rest.map(str::to_owned));
+    let mut text = row(&header) + &row(&vec!["---".to_owned(); header.len()]);
+    for (method, budgets) in scores {
+        for (budget, score) in budgets {
+            let mut cells = vec![
+                method.tool.name().to_owned(),
+                method.null.name().to_owned(),
+                method.cells.to_string(),
+                budget.as_secs_f64().to_string(),
+                with_interval(score.false_positives),
+            ];
+            cells.extend(
+                effects.iter().map(|e| score.power.get(e).copied().unwrap_or_default().to_string()),
+            );
+            cells.extend([
+                score.wrong_signs.to_string(),
+                with_share(score.coverage),
+                number(score.half_width),
+                number(score.error),
+                score.failures.to_string(),
+                number(score.seconds),
+            ]);
+            text += &row(&cells);
+        }
+    }
+    text
+}
+
+/// How long each method takes to find 1 %.
+fn reaches(scores: &Scores) -> String {
+    let found: Vec<(&Method, Reach)> = scores
+        .iter()
+        .filter_map(|(method, budgets)| {
+            Some((method, reach(&budgets.values().collect::<Vec<_>>())?))
+        })
+        .collect();
+    if found.is_empty() {
+        return String::new();
+    }
+    let header = ["tool", "null", "cells", "seconds to 90 % power at 1 %"].map(str::to_owned);
+    let mut text = "\n".to_owned() + &row(&header) + &row(&["---"; 4].map(str::to_owned));
+    for (method, reach) in found {
+        let seconds = match reach {
+            Reach::AtMost(seconds) => format!("at most {seconds:.2}"),
+            Reach::About(seconds) => format!("{seconds:.2}"),
+            Reach::Never => "-".to_owned(),
+        };
+        let (tool, null) = (method.tool.name().to_owned(), method.null.name().to_owned());
+        text += &row(&[tool, null, method.cells.to_string(), seconds]);
+    }
+    text
+}
+
+fn row(cells: &[String]) -> String {
+    format!("| {} |\n", cells.join(" | "))
+}
+
+fn number(value: Option<f64>) -> String {
+    value.map_or("-".to_owned(), |value| format!("{value:.2}"))
+}
+
+/// `3/60 = 5.0 %`
+fn with_share(rate: Rate) -> String {
+    match rate.share() {
+        Some(share) => format!("{rate} = {:.1} %", 100.0 * share),
+        None => "-".to_owned(),
+    }
+}
+
+/// `3/60 = 5.0 % [1.0, 13.9]`
+fn with_interval(rate: Rate) -> String {
+    if rate.of == 0 {
+        return "-".to_owned();
+    }
+    let (low, high) = rate.interval();
+    format!("{} [{:.1}, {:.1}]", with_share(rate), 100.0 * low, 100.0 * high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::tests::record;
+    use crate::tool::{Answer, Interval, Verdict};
+
+    fn found(percent: f64, budget: u64, verdict: Verdict) -> Record {
+        let truth = record(percent).truth;
+        let interval = Some(Interval { low: truth - 0.001, high: truth + 0.001 });
+        let answer = Answer { estimate: truth + 0.0005, interval, verdict };
+        let mut record = record(percent).answered(Ok(answer));
+        record.experiment.budget = Duration::from_secs(budget);
+        record.wall = budget as f64;
+        record
+    }
+
+    #[test]
+    fn a_handful_of_records_makes_a_table() {
+        let records = [
+            found(0.0, 1, Verdict::Same),
+            found(0.0, 1, Verdict::DifferentFaster),
+            found(1.0, 1, Verdict::DifferentSlower),
+            found(-1.0, 1, Verdict::Inconclusive),
+            found(1.0, 4, Verdict::DifferentSlower),
+            record(1.0).answered(Err("no luck".to_owned())),
+        ];
+        let expected = "\
+6 comparisons
+
+## chain, quiet
+
+| tool | null | cells | budget, s | false positives [95 %] | power 1 % | wrong signs | coverage | half width, % | mean error, % | errors | seconds |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| kbench | same | 1 | 1 | 1/2 = 50.0 % [1.3, 98.7] | 1/2 | 0/2 | 4/4 = 100.0 % | 0.10 | 0.05 | 0/4 | 1.00 |
+| kbench | same | 1 | 2 | - | 0/1 | 0/1 | - | - | - | 1/1 | 2.00 |
+| kbench | same | 1 | 4 | - | 1/1 | 0/1 | 1/1 = 100.0 % | 0.10 | 0.05 | 0/1 | 4.00 |
+
+| tool | null | cells | seconds to 90 % power at 1 % |
+| --- | --- | --- | --- |
+| kbench | same | 1 | 3.73 |
+";
+        assert_eq!(table(&records), expected);
+    }
+}
