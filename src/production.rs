@@ -114,6 +114,11 @@ impl Fingerprint {
     pub fn add(&mut self, _: u64) {
         match self.0 {}
     }
+
+    /// Adds many words.
+    pub fn add_all(&mut self, _: impl ExactSizeIterator<Item = u64>) {
+        match self.0 {}
+    }
 }
 
 /// Turns a borrowed value into a parameter.

@@ -3,8 +3,9 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::check::{CheckedRow, Coverage, check_plan};
-use crate::environment::{Conduct, Environment};
-use crate::infer::Rules;
+use crate::environment::{Conduct, CpuTimes, Environment};
+use crate::gauge::Counters;
+use crate::infer::{Rules, contaminated_share};
 use crate::measure::{Assignment, Effort, Isolation, Measured, measure_plan};
 use crate::plan::{Plan, PlanError, Selection};
 use crate::registry::{RegisteredKernel, Registry, RegistryError};
@@ -116,10 +117,9 @@ impl Suite {
     /// [`run`](Self::run), telling what goes on.
     pub fn run_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let began = SystemTime::now();
-        let started = Instant::now();
+        let mut record = Record::begin();
         let checked = check_plan(&plan, Coverage::EverySize, self.configuration.seed, watch);
-        let checking = started.elapsed().as_secs_f64();
+        record.seconds.checking = record.started.elapsed().as_secs_f64();
         let Configuration { effort, seed, rules, workers, isolation, inspect, .. } =
             &self.configuration;
         let launcher = workers.launcher(&self.registry, *seed);
@@ -133,25 +133,26 @@ impl Suite {
             launcher: launcher.as_ref(),
             judge: rules,
         };
+        let before = CpuTimes::read();
         let measured = measure_plan(&assignment, watch);
-        let spent = measured.spent;
-        let seconds = Seconds {
-            checking: checking + spent.checking,
-            measuring: spent.measuring,
-            inside: spent.inside,
-            budget: effort.budget.as_secs_f64(),
-        };
-        Ok(self.report(began, &plan, &checked, &measured, seconds))
+        let usage = before.and_then(|before| CpuTimes::read()?.usage_since(&before));
+        record.conduct.others = usage.as_ref().map(|usage| usage.others);
+        record.conduct.steal_share = usage.as_ref().map(|usage| usage.steal_share);
+        record.conduct.contaminated_share = contaminated_share(&measured.measurement);
+        record.seconds.checking += measured.spent.checking;
+        record.seconds.measuring = measured.spent.measuring;
+        record.seconds.inside = measured.spent.inside;
+        record.seconds.budget = effort.budget.as_secs_f64();
+        Ok(self.report(record, &plan, &checked, &measured))
     }
 
     /// Checks what is selected on small sizes, without timing anything.
     pub fn test_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let began = SystemTime::now();
-        let started = Instant::now();
+        let mut record = Record::begin();
         let checked = check_plan(&plan, Coverage::SmallSizes, self.configuration.seed, watch);
-        let seconds = Seconds { checking: started.elapsed().as_secs_f64(), ..Seconds::default() };
-        Ok(self.report(began, &plan, &checked, &Measured::default(), seconds))
+        record.seconds.checking = record.started.elapsed().as_secs_f64();
+        Ok(self.report(record, &plan, &checked, &Measured::default()))
     }
 
     fn selected(&self) -> Result<Plan, SuiteError> {
@@ -163,21 +164,21 @@ impl Suite {
     pub fn empty_report(&self) -> Result<Report, SuiteError> {
         let plan = self.plan()?;
         let nothing = Plan { cells: Vec::new(), ..plan };
-        Ok(self.report(SystemTime::now(), &nothing, &[], &Measured::default(), Seconds::default()))
+        Ok(self.report(Record::begin(), &nothing, &[], &Measured::default()))
     }
 
     fn report(
         &self,
-        began: SystemTime,
+        record: Record,
         plan: &Plan,
         checked: &[Vec<CheckedRow>],
         measured: &Measured,
-        seconds: Seconds,
     ) -> Report {
-        let environment = Environment::read();
+        let Record { began, environment, seconds, conduct, .. } = record;
         let conduct = Conduct {
             debug_assertions: plan.rows().any(|(_, row)| row.variant.debug_assertions),
-            ..Conduct::default()
+            load_before: environment.load,
+            ..conduct
         };
         Report {
             schema: SCHEMA,
@@ -187,15 +188,42 @@ impl Suite {
             plan: PlanReport {
                 effort: self.configuration.effort.clone(),
                 threads: self.configuration.threads.clone(),
+                isolation: self.configuration.isolation,
                 significance: self.configuration.rules.significance,
                 margin: self.configuration.rules.margin,
             },
             warnings: environment.warnings(&conduct),
             environment,
             launches: measured.measurement.launches.len(),
+            contaminated_share: conduct.contaminated_share,
+            counters: self.configuration.inspect.then(|| {
+                Counters::open().map_or_else(|reason| reason.to_string(), |_| "available".into())
+            }),
             seconds,
             filtered_out: plan.filtered_out,
             rows: assemble(plan, checked, measured, self.configuration.rules),
+        }
+    }
+}
+
+/// What is noted of a run while it goes on.
+struct Record {
+    began: SystemTime,
+    started: Instant,
+    /// As it was before the run itself made the machine busy.
+    environment: Environment,
+    seconds: Seconds,
+    conduct: Conduct,
+}
+
+impl Record {
+    fn begin() -> Self {
+        Record {
+            began: SystemTime::now(),
+            started: Instant::now(),
+            environment: Environment::read(),
+            seconds: Seconds::default(),
+            conduct: Conduct::default(),
         }
     }
 }

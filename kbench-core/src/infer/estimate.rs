@@ -1,5 +1,6 @@
 //! The time of one row.
 
+use super::observe::Repetition;
 use super::test::{Mean, student_quantile};
 use super::trend::kendall;
 
@@ -30,7 +31,7 @@ pub struct Estimate {
 
 impl Estimate {
     /// The estimate that logarithms of nanoseconds give; none when there are none.
-    pub fn of(logarithms: &[f64]) -> Option<Self> {
+    pub fn of(logarithms: &[Repetition]) -> Option<Self> {
         let mean = Mean::of(logarithms)?;
         let half = if mean.df > 0.0 {
             student_quantile(0.975, mean.df) * mean.error
@@ -57,8 +58,9 @@ impl Estimate {
 }
 
 /// How far a figure moved over the launches, when that can hardly be chance; `logarithms` in the order of time.
-pub fn trend(logarithms: &[f64]) -> Option<f64> {
-    let kendall = kendall(logarithms)?;
+pub fn trend(logarithms: &[Repetition]) -> Option<f64> {
+    let values: Vec<f64> = logarithms.iter().map(|repetition| repetition.value).collect();
+    let kendall = kendall(&values)?;
     let moved = kendall.slope * (logarithms.len() - 1) as f64;
     (kendall.p < TREND_PROBABILITY && moved.abs() > TREND_SHARE).then(|| moved.exp_m1())
 }
@@ -67,18 +69,24 @@ pub fn trend(logarithms: &[f64]) -> Option<f64> {
 mod tests {
     use super::*;
 
+    fn launches(values: impl IntoIterator<Item = f64>) -> Vec<Repetition> {
+        let launch = |value| Repetition { value, variance: None, count: 1 };
+        values.into_iter().map(launch).collect()
+    }
+
     #[test]
-    fn one_launch_astray_does_not_move_the_estimate() {
-        let mut logarithms = vec![100_f64.ln(); 12];
-        logarithms[7] = 1e6_f64.ln();
-        let estimate = Estimate::of(&logarithms).expect("observations");
-        assert!((estimate.time - 100.0).abs() < 1e-9, "{estimate:?}");
-        assert!(estimate.is_unstable(), "but it is not hidden");
+    fn a_time_comes_with_its_interval_and_a_wild_one_is_flagged() {
+        let steady = launches((0..12).map(|i| 100_f64.ln() + 0.001 * f64::from(i % 3)));
+        let estimate = Estimate::of(&steady).expect("observations");
+        assert!((estimate.time - 100.1).abs() < 0.01 && !estimate.is_unstable(), "{estimate:?}");
+        assert!(estimate.low < estimate.time && estimate.time < estimate.high);
+        let wild = launches((0..12).map(|i| 0.3 * f64::from(i % 3)));
+        assert!(Estimate::of(&wild).is_some_and(|estimate| estimate.is_unstable()));
     }
 
     #[test]
     fn nothing_to_time_is_noticed() {
-        let of = |nanoseconds: f64| Estimate::of(&[nanoseconds.ln(); 12]).expect("observations");
+        let of = |nanoseconds: f64| Estimate::of(&launches([nanoseconds.ln(); 12])).expect("some");
         assert!(of(1e-3).is_optimised_away(0.3));
         assert!(of(0.5).is_optimised_away(0.3));
         assert!(!of(1.2).is_optimised_away(0.3));
@@ -87,11 +95,11 @@ mod tests {
 
     #[test]
     fn a_figure_that_creeps_is_noticed_and_one_that_jitters_is_not() {
-        let creeping: Vec<f64> = (0..12).map(|i| 0.01 * f64::from(i)).collect();
+        let creeping = launches((0..12).map(|i| 0.01 * f64::from(i)));
         assert!(trend(&creeping).is_some_and(|moved| (moved - 0.116).abs() < 0.01));
-        let jitter: Vec<f64> = (0..12).map(|i| 0.05 * f64::from(i % 2)).collect();
+        let jitter = launches((0..12).map(|i| 0.05 * f64::from(i % 2)));
         assert_eq!(trend(&jitter), None);
-        let slight: Vec<f64> = (0..12).map(|i| 1e-4 * f64::from(i)).collect();
+        let slight = launches((0..12).map(|i| 1e-4 * f64::from(i)));
         assert_eq!(trend(&slight), None);
     }
 }

@@ -17,6 +17,6 @@ mod verdict;
 pub use compare::{Comparison, compare, look_share};
 pub use estimate::{Estimate, trend};
 pub use holm::holm;
-pub use observe::{Calm, Observations, Scope};
+pub use observe::{Calm, Observations, Repetition, Scope, contaminated_share};
 pub use test::{Mean, Test, hedges_g, student_quantile, student_two_sided};
 pub use verdict::{Judged, Judgement, Rules, Verdict, judge};

@@ -10,6 +10,9 @@ const SEGMENTS: usize = 12;
 /// Blocks of a cell on a quiet machine must be at least this share; with fewer, all blocks count.
 const FEWEST_QUIET: f64 = 0.25;
 
+/// From this many values on their spread says something about the uncertainty of their median.
+const FEWEST_FOR_VARIANCE: usize = 6;
+
 /// What the observations are repetitions of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -38,6 +41,16 @@ impl Calm {
     }
 }
 
+/// The share of all blocks that were taken on a busy machine; none without any.
+pub fn contaminated_share(measurement: &Measurement) -> Option<f64> {
+    let calm = Calm::of(measurement);
+    let blocks = measurement.launches.iter().flat_map(|launch| launch.cells.iter().flatten());
+    let (all, busy) = blocks.fold((0.0, 0.0), |(all, busy), block| {
+        (all + 1.0, if calm.admits(block) { busy } else { busy + 1.0 })
+    });
+    (all > 0.0).then_some(busy / all)
+}
+
 /// What was observed of one cell.
 #[derive(Clone, Debug)]
 pub struct Observations {
@@ -52,11 +65,11 @@ pub struct Observations {
     repetitions: Vec<Vec<BlockRows>>,
 }
 
-/// One block: logarithms by row.
+/// One block: the samples of each row, in the order in which they were taken.
 #[derive(Clone, Debug)]
-struct BlockRows(Vec<(usize, Logarithms)>);
+struct BlockRows(Vec<(usize, Vec<Logarithms>)>);
 
-/// Mean logarithms of the samples of one row in one block.
+/// Logarithms of one sample.
 #[derive(Clone, Copy, Debug)]
 struct Logarithms {
     /// ln(ns).
@@ -92,68 +105,88 @@ impl Observations {
     }
 
     /// Logarithms of the time of a row in nanoseconds, one for every repetition that has it.
-    pub fn times(&self, row: usize) -> Vec<f64> {
-        self.medians(|block| Some(block.get(row)?.time))
+    pub fn times(&self, row: usize) -> Vec<Repetition> {
+        self.medians(|block| block.of_row(row).map(|sample| sample.time).collect())
     }
 
     /// Logarithms of the time of a row against that of the sentinel.
-    pub fn anchored(&self, row: usize) -> Vec<f64> {
-        self.medians(|block| Some(block.get(row)?.anchored))
+    pub fn anchored(&self, row: usize) -> Vec<Repetition> {
+        self.medians(|block| block.of_row(row).map(|sample| sample.anchored).collect())
     }
 
     /// Log-ratios of two rows, from blocks that have both.
-    pub fn differences(&self, base: usize, row: usize) -> Vec<f64> {
-        self.medians(|block| block.difference(base, row))
+    pub fn differences(&self, base: usize, row: usize) -> Vec<Repetition> {
+        self.medians(|block| block.differences(base, row))
     }
 
-    /// Log-ratios of two rows block by block, repetition by repetition.
-    pub(super) fn block_differences(&self, base: usize, row: usize) -> Vec<Vec<f64>> {
-        let of = |blocks: &Vec<BlockRows>| -> Vec<f64> {
-            blocks.iter().filter_map(|block| block.difference(base, row)).collect()
-        };
-        self.repetitions.iter().map(of).collect()
-    }
-
-    /// The median over the blocks of every repetition in which there is a value.
-    fn medians(&self, value: impl Fn(&BlockRows) -> Option<f64>) -> Vec<f64> {
-        let of = |blocks: &Vec<BlockRows>| -> Option<f64> {
-            let values: Vec<f64> = blocks.iter().filter_map(&value).collect();
-            (!values.is_empty()).then(|| median(&values))
+    /// The median over all values of every repetition that has any.
+    fn medians(&self, values: impl Fn(&BlockRows) -> Vec<f64>) -> Vec<Repetition> {
+        let of = |blocks: &Vec<BlockRows>| {
+            Repetition::of(&blocks.iter().flat_map(&values).collect::<Vec<f64>>())
         };
         self.repetitions.iter().filter_map(of).collect()
     }
 }
 
+/// What one launch, or one segment of a launch, says: a median with its uncertainty.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repetition {
+    /// The median.
+    pub value: f64,
+    /// Its variance, as far as the values within the repetition tell; none from very few.
+    pub variance: Option<f64>,
+    /// How many values it is the median of.
+    pub count: usize,
+}
+
+impl Repetition {
+    /// The median of some values; none of none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let count = sorted.len();
+        // The number of values below the true median is binomial with a standard deviation of √n / 2, so the values that
+        // many ranks to either side of the middle are one standard deviation of the median away.
+        let ranks = (count as f64).sqrt() / 2.0;
+        let variance = (count >= FEWEST_FOR_VARIANCE).then(|| {
+            let below = (count as f64 / 2.0 - ranks).floor().max(0.0) as usize;
+            ((sorted[count - 1 - below] - sorted[below]) / 2.0).powi(2)
+        });
+        (count > 0).then(|| Repetition { value: median(&sorted), variance, count })
+    }
+}
+
 impl BlockRows {
     fn of(block: &Block) -> Self {
-        let mut rows: Vec<(usize, Vec<&Sample>)> = Vec::new();
+        let mut rows: Vec<(usize, Vec<Logarithms>)> = Vec::new();
         for sample in &block.samples {
+            let logarithms = Logarithms::of(sample);
             match rows.iter_mut().find(|(row, _)| *row == sample.row) {
-                Some((_, samples)) => samples.push(sample),
-                None => rows.push((sample.row, vec![sample])),
+                Some((_, samples)) => samples.push(logarithms),
+                None => rows.push((sample.row, vec![logarithms])),
             }
         }
-        BlockRows(rows.into_iter().map(|(row, of)| (row, Logarithms::of(&of))).collect())
+        BlockRows(rows)
     }
 
-    fn get(&self, row: usize) -> Option<Logarithms> {
-        self.0.iter().find(|(index, _)| *index == row).map(|(_, logarithms)| *logarithms)
+    fn of_row(&self, row: usize) -> impl Iterator<Item = Logarithms> {
+        let of_row = self.0.iter().filter(move |(index, _)| *index == row);
+        of_row.flat_map(|(_, samples)| samples.iter().copied())
     }
 
-    fn difference(&self, base: usize, row: usize) -> Option<f64> {
-        Some(self.get(row)?.time - self.get(base)?.time)
+    /// Log-ratios of the first samples of two rows, and of the second ones. The block is mirrored: a drift adds to one
+    /// what it takes from the other, and their median is free of it; a sample that was hit by something spoils one pair
+    /// and not the block.
+    fn differences(&self, base: usize, row: usize) -> Vec<f64> {
+        self.of_row(row).zip(self.of_row(base)).map(|(row, base)| row.time - base.time).collect()
     }
 }
 
 impl Logarithms {
-    fn of(samples: &[&Sample]) -> Self {
-        let mean = |value: fn(&Sample) -> f64| {
-            samples.iter().map(|sample| value(sample)).sum::<f64>() / samples.len() as f64
-        };
+    fn of(sample: &Sample) -> Self {
         // A call that was optimised away has no logarithm; the floor keeps it visible and it is flagged.
-        let time = mean(|sample| sample.nanoseconds.max(1e-3).ln());
-        let anchor = mean(|sample| sample.sweep.unwrap_or(sample.chain).ln());
-        Logarithms { time, anchored: time - anchor }
+        let time = sample.nanoseconds.max(1e-3).ln();
+        Logarithms { time, anchored: time - sample.sweep.unwrap_or(sample.chain).ln() }
     }
 }
 
@@ -200,16 +233,17 @@ pub(super) mod tests {
         let two = observations(vec![launch(&[(10.0, 20.0, 5.0); 5]), launch(&[(11.0, 22.0, 5.0)])]);
         assert_eq!((two.scope, two.times(1).len()), (Scope::Launches, 2));
         assert!(two.times(2).is_empty());
-        assert!(two.differences(0, 1).iter().all(|d| (d - 2_f64.ln()).abs() < 1e-12));
+        assert!(two.differences(0, 1).iter().all(|d| (d.value - 2_f64.ln()).abs() < 1e-12));
     }
 
     #[test]
     fn a_busy_machine_is_seen_in_the_sentinels_and_its_blocks_do_not_count() {
         let mut blocks = vec![(10.0, 20.0, 5.0); 10];
-        blocks.extend([(30.0, 20.0, 6.0); 5]);
+        blocks.extend([(30.0, 20.0, 6.0); 5]); // a fifth slower
         let observed = observations(vec![launch(&blocks), launch(&blocks)]);
         assert_eq!((observed.blocks, observed.contaminated, observed.is_loaded), (30, 10, false));
-        assert!(observed.differences(0, 1).iter().all(|d| (d - 2_f64.ln()).abs() < 1e-12));
+        let differences = observed.differences(0, 1);
+        assert!(differences.iter().all(|d| (d.value - 2_f64.ln()).abs() < 1e-12));
     }
 
     #[test]
@@ -226,7 +260,21 @@ pub(super) mod tests {
         let fast: Vec<(f64, f64, f64)> = vec![(9.8, 19.6, 4.9); 3];
         let observed = observations(vec![launch(&slow), launch(&fast)]);
         let anchored = observed.anchored(0);
-        assert!((anchored[0] - anchored[1]).abs() < 1e-12, "{anchored:?}");
+        assert!((anchored[0].value - anchored[1].value).abs() < 1e-12, "{anchored:?}");
         assert!(observed.times(0)[0] != observed.times(0)[1]);
+    }
+
+    #[test]
+    fn the_variance_of_a_median_is_right_in_simulation() {
+        use crate::value::{normal, with_seed};
+        with_seed(5, || {
+            let medians: Vec<Repetition> =
+                (0..2000).filter_map(|_| Repetition::of(&normal::<Vec<f64>>(60))).collect();
+            let n = medians.len() as f64;
+            let spread = medians.iter().map(|m| m.value.powi(2)).sum::<f64>() / n;
+            let claimed = medians.iter().filter_map(|m| m.variance).sum::<f64>() / n;
+            assert!((0.8..1.4).contains(&(claimed / spread)), "{claimed} {spread}");
+        });
+        assert_eq!(Repetition::of(&[1.0, 2.0, 4.0]).map(|m| (m.value, m.variance)), Some((2.0, None)));
     }
 }

@@ -12,11 +12,8 @@ use crate::plan::Cell;
 /// A difference is known well enough when its interval is at most this part of it, to either side.
 const WELL_KNOWN: f64 = 0.5;
 
-/// The median of n values varies by this much more than their mean: π/2 for normal values.
-const MEDIAN_VARIANCE: f64 = std::f64::consts::FRAC_PI_2;
-
-/// From the median of absolute deviations to the standard deviation of normal values.
-const DEVIATION_OF_MEDIAN: f64 = 1.4826;
+/// A mirrored block has two samples of every row, hence two pairs.
+const PAIRS_PER_BLOCK: f64 = 2.0;
 
 impl Judge for Rules {
     fn outlook(
@@ -52,26 +49,24 @@ impl Judge for Rules {
     fn spread(&self, measurement: &Measurement, index: usize, cell: &Cell) -> Option<Spread> {
         let observations = Observations::of(measurement, index, Calm::of(measurement));
         let base = cell.base?;
-        let row = (0..cell.rows.len())
-            .find(|row| *row != base && !observations.differences(base, *row).is_empty())?;
-        let blocks = observations.block_differences(base, row);
-        let centres: Vec<f64> =
-            blocks.iter().filter(|b| !b.is_empty()).map(|b| median(b)).collect();
-        let full: Vec<&Vec<f64>> = blocks.iter().filter(|b| !b.is_empty()).collect();
-        let deviations: Vec<f64> = full
-            .iter()
-            .zip(&centres)
-            .flat_map(|(blocks, centre)| blocks.iter().map(move |d| (d - centre).abs()))
-            .collect();
-        if centres.len() < 2 || deviations.len() < 2 * centres.len() {
+        let launches = (0..cell.rows.len())
+            .filter(|row| *row != base)
+            .map(|row| observations.differences(base, row))
+            .find(|differences| !differences.is_empty())?;
+        let within: Vec<f64> = launches.iter().filter_map(|launch| launch.variance).collect();
+        if launches.len() < 2 || within.len() < launches.len() {
             return None;
         }
-        let within = DEVIATION_OF_MEDIAN * median(&deviations);
+        let per_launch = launches.iter().map(|launch| launch.count as f64).sum::<f64>()
+            / (PAIRS_PER_BLOCK * launches.len() as f64);
+        let explained = median(&within);
+        let centres: Vec<f64> = launches.iter().map(|launch| launch.value).collect();
         let mean = centres.iter().sum::<f64>() / centres.len() as f64;
         let between =
             centres.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / (centres.len() - 1) as f64;
-        let per_launch = deviations.len() as f64 / centres.len() as f64;
-        let explained = MEDIAN_VARIANCE * within.powi(2) / per_launch;
-        Some(Spread { blocks: within, launches: (between - explained).max(0.0).sqrt() })
+        Some(Spread {
+            blocks: (explained * per_launch).sqrt(),
+            launches: (between - explained).max(0.0).sqrt(),
+        })
     }
 }

@@ -1,47 +1,73 @@
-//! Tests on means: Welch's (Welch 1947) with the degrees of freedom of Satterthwaite (1946) for repetitions that have
-//! nothing to do with each other, and Student's for pairs; both on trimmed means (Yuen 1974).
+//! Tests on means of launches: Welch's (Welch 1947) with the degrees of freedom of Satterthwaite (1946) for rows that
+//! have nothing to do with each other, and Student's for rows that share their launches.
 //!
-//! One launch in some hundreds goes astray as a whole. A mean would follow it, and its variance would hide everything
-//! else; a mean that leaves a tenth of the values at either end out of the sum, with the variance that Yuen derived for
-//! it, does neither. With fewer than ten values nothing is trimmed and the tests are the classical ones.
+//! A launch that was disturbed knows less than a quiet one, and its own samples say so. Means are therefore weighted by
+//! the inverse of the variance that each launch shows within itself, and their error follows from how far the launches
+//! lie apart (the HC2 estimate of MacKinnon and White 1985), so that it is right whatever the weights. Weights follow from
+//! the spread within a launch and never from the side on which its value lies. With equal weights these are the classical
+//! tests.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
-/// Share of the values at either end that is trimmed.
-const TRIM: f64 = 0.1;
+use super::observe::{Repetition, median};
+
+/// Part of the typical variance within launches that is added to that of each: a launch that looks free of noise by luck
+/// does not outweigh two ordinary ones.
+const PRUDENCE: f64 = 1.0;
+
+/// From the median of squared deviations to the variance of normal values.
+const VARIANCE_OF_MEDIAN_SQUARE: f64 = 2.198;
 
 /// Above this many degrees of freedom statrs' quantile of Student's t loses digits; the expansion below does not.
 const LARGE_DEGREES: f64 = 1e4;
 
-/// A trimmed mean with its uncertainty.
+/// A weighted mean with its uncertainty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Mean {
-    /// The mean of the values that are not trimmed.
+    /// The mean.
     pub value: f64,
-    /// Its standard error, from the winsorised variance.
+    /// Its standard error.
     pub error: f64,
     /// Degrees of freedom of the error.
     pub df: f64,
-    /// Standard deviation of all values.
+    /// Standard deviation of the values.
     pub deviation: f64,
 }
 
 impl Mean {
-    /// The mean of some values; `None` of none.
-    pub fn of(values: &[f64]) -> Option<Self> {
-        let mut sorted = values.to_vec();
-        sorted.sort_by(f64::total_cmp);
-        let n = sorted.len();
-        let cut = (TRIM * n as f64) as usize;
-        let kept = sorted.get(cut..n - cut).filter(|kept| !kept.is_empty())?;
-        let h = kept.len() as f64;
-        let value = kept.iter().sum::<f64>() / h;
-        let (least, most) = (kept[0], kept[kept.len() - 1]);
-        let winsorised: Vec<f64> = sorted.iter().map(|v| v.clamp(least, most)).collect();
-        let error = (squares(&winsorised) / (h * (h - 1.0).max(1.0))).sqrt();
-        let deviation = (squares(&sorted) / (n as f64 - 1.0).max(1.0)).sqrt();
-        Some(Mean { value, error, df: h - 1.0, deviation })
+    /// The mean of some repetitions; `None` of none.
+    pub fn of(repetitions: &[Repetition]) -> Option<Self> {
+        let values: Vec<f64> = repetitions.iter().map(|repetition| repetition.value).collect();
+        let weights = weights(repetitions);
+        let df = values.len() as f64 - 1.0;
+        let value: f64 = values.iter().zip(&weights).map(|(value, weight)| weight * value).sum();
+        let scatter = |(v, weight): (&f64, &f64)| (weight * (v - value)).powi(2) / (1.0 - weight);
+        let error = values.iter().zip(&weights).map(scatter).sum::<f64>().sqrt();
+        let deviation = (squares(&values) / df.max(1.0)).sqrt();
+        (df >= 0.0).then_some(Mean { value, error, df, deviation })
     }
+}
+
+/// Inverse variances, within each launch, between launches, and what is typical within launches; their sum is 1.
+fn weights(repetitions: &[Repetition]) -> Vec<f64> {
+    let equal = || vec![1.0 / repetitions.len() as f64; repetitions.len()];
+    let Some(within) = repetitions.iter().map(|r| r.variance).collect::<Option<Vec<f64>>>() else {
+        return equal();
+    };
+    if within.is_empty() {
+        return equal();
+    }
+    let values: Vec<f64> = repetitions.iter().map(|repetition| repetition.value).collect();
+    let centre = median(&values);
+    let squares: Vec<f64> = values.iter().map(|value| (value - centre).powi(2)).collect();
+    let typical = median(&within);
+    let between = (VARIANCE_OF_MEDIAN_SQUARE * median(&squares) - typical).max(0.0);
+    let common = between + PRUDENCE * typical;
+    if common <= 0.0 {
+        return equal();
+    }
+    let total: f64 = within.iter().map(|own| 1.0 / (own + common)).sum();
+    within.iter().map(|own| 1.0 / (own + common) / total).collect()
 }
 
 /// Sum of the squared deviations from the mean.
@@ -67,7 +93,7 @@ pub struct Test {
 
 impl Test {
     /// Welch's test of `second` against `first`; `None` with fewer than two values on either side.
-    pub fn welch(first: &[f64], second: &[f64]) -> Option<Self> {
+    pub fn welch(first: &[Repetition], second: &[Repetition]) -> Option<Self> {
         let (a, b) = (Mean::of(first)?, Mean::of(second)?);
         if a.df < 1.0 || b.df < 1.0 {
             return None;
@@ -84,7 +110,7 @@ impl Test {
     }
 
     /// Student's test of differences of pairs; `None` with fewer than two.
-    pub fn paired(differences: &[f64]) -> Option<Self> {
+    pub fn paired(differences: &[Repetition]) -> Option<Self> {
         let mean = Mean::of(differences).filter(|mean| mean.df >= 1.0)?;
         Some(Test::new(mean.value, mean.error, mean.df))
     }
@@ -114,10 +140,12 @@ impl Test {
 }
 
 /// Hedges' g (Hedges 1981): the difference of means in pooled standard deviations, corrected for small samples.
-pub fn hedges_g(first: &[f64], second: &[f64]) -> Option<f64> {
+pub fn hedges_g(first: &[Repetition], second: &[Repetition]) -> Option<f64> {
     if first.len() < 2 || second.len() < 2 {
         return None;
     }
+    let values = |of: &[Repetition]| of.iter().map(|repetition| repetition.value).collect::<Vec<_>>();
+    let (first, second) = (&values(first), &values(second));
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let difference = mean(second) - mean(first);
     let df = (first.len() + second.len() - 2) as f64;
@@ -147,7 +175,7 @@ pub fn student_quantile(probability: f64, df: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::value::{SplitMix, normal, with_seed};
+    use crate::value::{normal, with_seed};
 
     const A: [f64; 15] =
         [27.5, 21.0, 19.0, 23.6, 17.0, 17.9, 16.9, 20.1, 21.9, 22.6, 23.1, 19.6, 19.0, 21.7, 21.4];
@@ -158,37 +186,48 @@ mod tests {
         assert!((got - expected).abs() <= tolerance * expected.abs(), "{got} is not {expected}");
     }
 
-    /// Expected values by scipy 1.17: `ttest_ind(b[:9], a[:9], equal_var=False)`; nine values are not trimmed.
+    /// Repetitions of which nothing is known but their values.
+    fn plain(values: &[f64]) -> Vec<Repetition> {
+        values.iter().map(|&value| Repetition { value, variance: None, count: 1 }).collect()
+    }
+
+    /// Expected values by scipy 1.17: `ttest_ind(b, a, equal_var=False)`.
     #[test]
-    fn few_values_give_the_classical_test() {
-        let test = Test::welch(&A[..9], &B[..9]).expect("enough values");
-        close(test.t, 2.336487575675517, 1e-10);
-        close(test.df, 12.779973661249864, 1e-10);
-        close(test.p, 0.03643295342045727, 1e-8);
+    fn equal_weights_give_welchs_test() {
+        let (a, b) = (plain(&A), plain(&B));
+        let test = Test::welch(&a, &b).expect("enough values");
+        close(test.t, 2.8291649048617393, 1e-10);
+        close(test.df, 27.879017486855457, 1e-10);
+        close(test.p, 0.008551778311418774, 1e-8);
         let (low, high) = test.interval(0.95);
-        close(low, 0.22864620566112803, 1e-8);
-        close(high, 5.971353794338874, 1e-8);
-        close(hedges_g(&A, &B).expect("enough"), 1.0051442836506368, 1e-10);
+        close(low, 0.7741516177422607, 1e-8);
+        close(high, 4.839181715591076, 1e-8);
+        close(hedges_g(&a, &b).expect("enough"), 1.0051442836506368, 1e-10);
     }
 
-    /// Expected values by scipy 1.17: `ttest_ind(b, a, equal_var=False, trim=0.1)`.
+    /// Expected values by scipy 1.17: `ttest_rel(b, a)`.
     #[test]
-    fn more_values_are_trimmed_as_yuen_says() {
-        let test = Test::welch(&A, &B).expect("enough values");
-        close(test.t, 3.0331892012477337, 1e-10);
-        close(test.df, 23.70123137533389, 1e-10);
-        close(test.p, 0.005785219816483961, 1e-8);
+    fn equal_weights_give_students_test_of_pairs() {
+        let differences: Vec<f64> = B.iter().zip(A).map(|(b, a)| b - a).collect();
+        let test = Test::paired(&plain(&differences)).expect("enough values");
+        close(test.t, 3.1887534712785337, 1e-10);
+        close(test.df, 14.0, 1e-12);
+        close(test.p, 0.006565758859833827, 1e-8);
+        assert!(Test::paired(&plain(&differences[..1])).is_none());
     }
 
-    /// Expected values by scipy 1.17: `ttest_rel(b[:9], a[:9])`.
+    /// The launches differ by less than their own noise: their variances count as 1 + 1, 1 + 1 and 4 + 1.
     #[test]
-    fn pairs_are_tested_by_their_differences() {
-        let differences: Vec<f64> = B[..9].iter().zip(A).map(|(b, a)| b - a).collect();
-        let test = Test::paired(&differences).expect("enough values");
-        close(test.t, 2.9137288739552005, 1e-10);
-        close(test.df, 8.0, 1e-12);
-        close(test.p, 0.019477492704688938, 1e-8);
-        assert!(Test::paired(&differences[..1]).is_none());
+    fn a_noisy_launch_weighs_less() {
+        let of = |value, variance| Repetition { value, variance: Some(variance), count: 50 };
+        let mean = Mean::of(&[of(0.0, 1.0), of(1.0, 1.0), of(1.0, 4.0)]).expect("values");
+        let weights = [5.0 / 12.0, 5.0 / 12.0, 2.0 / 12.0];
+        let value = weights[1] + weights[2];
+        let parts = [0.0, 1.0, 1.0].map(|v: f64| (v - value).powi(2));
+        let scatter = |i: usize| weights[i].powi(2) * parts[i] / (1.0 - weights[i]);
+        close(mean.value, value, 1e-12);
+        close(mean.error, (scatter(0) + scatter(1) + scatter(2)).sqrt(), 1e-12);
+        assert_eq!(mean.df, 2.0);
     }
 
     #[test]
@@ -206,16 +245,17 @@ mod tests {
 
     #[test]
     fn equal_constants_are_equal_and_different_constants_differ() {
-        let same = Test::welch(&[1.0; 5], &[1.0; 5]).expect("enough");
+        let (one, two) = (plain(&[1.0; 5]), plain(&[2.0; 5]));
+        let same = Test::welch(&one, &one).expect("enough");
         assert_eq!((same.t, same.p), (0.0, 1.0));
-        let different = Test::welch(&[1.0; 5], &[2.0; 5]).expect("enough");
+        let different = Test::welch(&one, &two).expect("enough");
         assert_eq!((different.p, different.t), (0.0, f64::INFINITY));
-        assert!(Test::welch(&[1.0], &[2.0, 3.0]).is_none());
-        assert_eq!(hedges_g(&[1.0, 1.0], &[1.0, 1.0]), Some(0.0));
+        assert!(Test::welch(&one[..1], &two).is_none());
+        assert_eq!(hedges_g(&one, &one), Some(0.0));
     }
 
-    /// Share of experiments that reject, and share of intervals that cover; both must be as promised.
-    fn rates(mut experiment: impl FnMut() -> Test) -> (f64, f64) {
+    /// Share of experiments that reject; intervals must cover in all others.
+    fn rejected(mut experiment: impl FnMut() -> Test) -> f64 {
         const REPETITIONS: usize = 4000;
         let (mut rejected, mut covered) = (0, 0);
         with_seed(20_261_115, || {
@@ -227,38 +267,51 @@ mod tests {
             }
         });
         assert_eq!(rejected + covered, REPETITIONS, "interval and test must agree");
-        (rejected as f64 / REPETITIONS as f64, covered as f64 / REPETITIONS as f64)
+        rejected as f64 / REPETITIONS as f64
+    }
+
+    /// Launches of 40 pairs each: noise within a launch differs from launch to launch by `unrest` (in logarithms), and
+    /// launches differ from each other by `placement`.
+    fn launches(n: usize, unrest: f64, placement: f64, shift: f64) -> Vec<Repetition> {
+        let noises: Vec<f64> = normal(n);
+        let places: Vec<f64> = normal(n);
+        let launch = |(noise, place): (&f64, &f64)| {
+            let scale = (unrest * noise).exp();
+            let pairs: Vec<f64> = normal(40);
+            let pairs: Vec<f64> =
+                pairs.iter().map(|pair| shift + placement * place + scale * pair).collect();
+            Repetition::of(&pairs)
+        };
+        noises.iter().zip(&places).filter_map(launch).collect()
     }
 
     #[test]
     fn error_rate_and_coverage_hold_in_simulation() {
-        for n in [8, 12, 25] {
-            let (rejected, _) = rates(|| {
-                let a: Vec<f64> = normal(n);
-                let b: Vec<f64> = normal::<Vec<f64>>(n).iter().map(|v| 0.3 * v).collect();
-                Test::welch(&a, &b).expect("enough")
+        for n in [5, 8, 15, 30] {
+            for (unrest, placement) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 0.3)] {
+                let of = |shift| launches(n, unrest, placement, shift);
+                let pairs = rejected(|| Test::paired(&of(0.0)).expect("enough"));
+                assert!(pairs < 0.066, "pairs, {n}, {unrest}, {placement}: {pairs}");
+                let welch = rejected(|| Test::welch(&of(0.0), &of(0.0)).expect("enough"));
+                assert!(welch < 0.066, "Welch, {n}, {unrest}, {placement}: {welch}");
+            }
+            let plain = rejected(|| {
+                Test::paired(&plain(&normal::<Vec<f64>>(n))).expect("enough")
             });
-            assert!((0.035..0.062).contains(&rejected), "Welch, {n} values: {rejected}");
-            let (rejected, covered) =
-                rates(|| Test::paired(&normal::<Vec<f64>>(n)).expect("enough"));
-            assert!((0.035..0.062).contains(&rejected), "pairs, {n} values: {rejected}");
-            assert!(covered > 0.938);
+            assert!((0.04..0.06).contains(&plain), "{n} plain values: {plain}");
         }
     }
 
-    /// One value in fifty is astray by many standard deviations, as launches sometimes are.
+    /// Half of the launches are disturbed: with weights the others still see what there is.
     #[test]
-    fn values_astray_neither_make_a_difference_nor_hide_one() {
-        let contaminated = |shift: f64, draw: &mut SplitMix| -> Vec<f64> {
-            let astray = |v: f64, draw: &mut SplitMix| {
-                if draw.below(50) == 0 { v + 40.0 } else { v }
-            };
-            normal::<Vec<f64>>(12).iter().map(|v| astray(v + shift, draw)).collect()
-        };
-        let mut draw = SplitMix(1);
-        let (rejected, _) = rates(|| Test::paired(&contaminated(0.0, &mut draw)).expect("enough"));
-        assert!(rejected < 0.055, "{rejected}");
-        let (power, _) = rates(|| Test::paired(&contaminated(1.5, &mut draw)).expect("enough"));
-        assert!(power > 0.93, "{power}");
+    fn disturbed_launches_do_not_hide_a_difference() {
+        let draw = || launches(15, 1.5, 0.0, 0.15);
+        let weighted = rejected(|| Test::paired(&draw()).expect("enough"));
+        let forget = |r: Repetition| Repetition { variance: None, ..r };
+        let equal = rejected(|| {
+            let launches: Vec<Repetition> = draw().into_iter().map(forget).collect();
+            Test::paired(&launches).expect("enough")
+        });
+        assert!(weighted > 0.7 && weighted > equal + 0.5, "{weighted} {equal}");
     }
 }

@@ -117,7 +117,12 @@ mod tests {
     /// A comparison of ten segments whose log-ratios have the given centre and spread.
     fn comparison(ratio: f64, spread: f64) -> Comparison {
         let steps = [-1.5, -0.5, 0.5, 1.5, -1.0, 1.0, 0.0, 0.2, -0.2, 0.0];
-        let differences: Vec<f64> = steps.iter().map(|s| ratio.ln() + s * spread).collect();
+        let segment = |step: &f64| super::super::Repetition {
+            value: ratio.ln() + step * spread,
+            variance: None,
+            count: 1,
+        };
+        let differences: Vec<_> = steps.iter().map(segment).collect();
         let test = Test::paired(&differences).expect("enough");
         let (low, high) = test.interval(0.95);
         Comparison {

@@ -43,7 +43,6 @@ impl Effort {
             budget: Duration::from_secs(20),
             measurement_time: Duration::from_millis(100),
             warm_up: Duration::from_millis(5),
-            sample_time: Duration::from_millis(1),
             launches: Some(1),
             ..Effort::default()
         }
@@ -87,7 +86,7 @@ impl Default for Effort {
             measurement_time: Duration::from_secs(1),
             samples: None,
             warm_up: Duration::from_millis(20),
-            sample_time: Duration::from_millis(2),
+            sample_time: Duration::from_micros(500),
             iterations: None,
             launches: None,
         }
@@ -101,7 +100,7 @@ mod tests {
     #[test]
     fn long_calls_get_fewer_blocks_but_never_too_few() {
         let effort = Effort::default();
-        assert_eq!(effort.blocks(Duration::from_millis(2)), 250);
+        assert_eq!(effort.blocks(Duration::from_micros(500)), 1000);
         assert_eq!(effort.blocks(Duration::from_millis(20)), 25);
         assert_eq!(effort.blocks(Duration::from_secs(20)), FEWEST_BLOCKS);
         let fixed = Effort { samples: Some(30), ..Effort::default() };

@@ -75,6 +75,11 @@ struct Schedule {
 }
 
 impl Schedule {
+    /// Seconds of a launch when all are alike.
+    fn slot(&self) -> f64 {
+        (self.end - self.begun).as_secs_f64() / f64::from(self.launches)
+    }
+
     fn launches_left(&self) -> f64 {
         f64::from(self.launches.saturating_sub(self.done).max(1))
     }
@@ -127,9 +132,8 @@ impl<'a> Group<'a> {
         group.roster.cells = session.roster.cells[..ready].to_vec();
         group.outlooks = vec![Outlook::Open; ready];
         match calibrated {
-            Ok(inside) => {
-                group.measured.spent.inside += inside;
-                group.start = begun.elapsed().as_secs_f64() - inside;
+            Ok(done) => {
+                group.start = begun.elapsed().as_secs_f64() - done.calibration_seconds;
                 session.roster = group.roster.clone();
                 group.first = Some(session);
             }
@@ -147,7 +151,7 @@ impl<'a> Group<'a> {
         while schedule.done < schedule.launches && self.open_cells().next().is_some() {
             let left = schedule.end.saturating_duration_since(Instant::now()).as_secs_f64();
             let slot = left / schedule.launches_left();
-            if schedule.done > 0 && slot < WORTHWHILE * self.launch_seconds(&schedule) {
+            if schedule.done > 0 && slot < WORTHWHILE * schedule.slot() {
                 break;
             }
             let passed = schedule.begun.elapsed().as_secs_f64();
@@ -317,15 +321,12 @@ impl<'a> Group<'a> {
         let visits = self.visits(&session, schedule, slot - self.start);
         let begun = Instant::now();
         match session.ask(&Request::Measure(visits), self.measured, &mut |_| {}) {
-            Ok(inside) => {
-                self.measured.spent.inside += inside;
-                self.correct(&session, begun.elapsed().as_secs_f64());
-            }
+            Ok(_) => self.correct(&session, begun.elapsed().as_secs_f64()),
             Err(error) => self.blame(&session, &error),
         }
         for (position, RosterCell { cell, .. }) in self.roster.cells.iter().enumerate() {
             let counted = session.launch.cells[*cell].iter().filter(|block| !block.requeued);
-            schedule.taken[position] += counted.count() as f64;
+            schedule.taken[position] += counted.count() as f64 / self.processes() as f64;
         }
         if is_first && self.assignment.isolation == Isolation::Shared {
             self.look_aside(&mut session, schedule);
@@ -476,15 +477,18 @@ impl<'a> Group<'a> {
 
     fn costs(&self) -> Costs {
         let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
-        // An isolated row starts a process of its own in every launch.
-        let processes = match self.assignment.isolation {
+        let start = self.start * self.processes() as f64;
+        Costs { start, warm_up: WARM_UP_BLOCKS * pass, pass }
+    }
+
+    /// Processes of one launch: isolated rows have one each.
+    fn processes(&self) -> usize {
+        match self.assignment.isolation {
             Isolation::Shared => 1,
             Isolation::Isolated => {
                 self.roster.cells.iter().map(|cell| cell.rows.len()).max().unwrap_or(1)
             }
-        };
-        let start = self.start * processes as f64;
-        Costs { start, warm_up: WARM_UP_BLOCKS * pass, pass }
+        }
     }
 }
 

@@ -31,3 +31,6 @@ pub struct Launch {
     /// Blocks of every cell, in the order of the plan.
     pub cells: Vec<Vec<Block>>,
 }
+
+#[cfg(test)]
+mod tests;

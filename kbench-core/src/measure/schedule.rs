@@ -9,7 +9,7 @@ pub(super) const FEWEST_LAUNCHES: u32 = 5;
 const USUAL_LAUNCHES: u32 = 20;
 
 /// Launches when starting one costs little against measuring, however alike they are.
-const GOOD_LAUNCHES: u32 = 10;
+const GOOD_LAUNCHES: u32 = 15;
 
 /// More launches than this gain nothing: the quantile of Student's t is that of the normal distribution.
 const MOST_LAUNCHES: u32 = 40;

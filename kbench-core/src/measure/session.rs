@@ -1,9 +1,9 @@
 //! One worker, and what it says about the rows that it has.
 
 use super::roster::Roster;
-use super::{Launch, Measured};
+use super::{Launch, Measured, RowMeasured};
 use crate::plan::Plan;
-use crate::worker::{Link, LinkError, Reply, Request};
+use crate::worker::{Done, Link, LinkError, Reply, Request};
 
 /// A worker with its rows.
 pub(super) struct Session<'a> {
@@ -29,22 +29,23 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks for something and notes what comes back; gives the seconds inside kernels and sentinels.
+    /// Asks for something and notes what comes back; gives where the time went.
     pub(super) fn ask(
         &mut self,
         request: &Request,
         measured: &mut Measured,
         heard: &mut dyn FnMut(&Reply),
-    ) -> Result<f64, LinkError> {
+    ) -> Result<Done, LinkError> {
         let Session { link, roster, launch, ready, calling } = self;
-        let mut notes = Notes { roster, launch, ready, calling, measured };
-        let inside = link.ask(request, &mut |reply| {
+        let mut notes = Notes { roster, launch, ready, calling, rows: &mut measured.rows };
+        let done = link.ask(request, &mut |reply| {
             heard(&reply);
             // A reply about a row that was not asked for is about nothing that could be kept.
             let _ = notes.take(reply);
         })?;
         *calling = None;
-        Ok(inside)
+        measured.spent.inside += done.inside_seconds;
+        Ok(done)
     }
 }
 
@@ -54,12 +55,12 @@ struct Notes<'s> {
     launch: &'s mut Launch,
     ready: &'s mut Vec<bool>,
     calling: &'s mut Option<(usize, usize)>,
-    measured: &'s mut Measured,
+    rows: &'s mut [Vec<RowMeasured>],
 }
 
 impl Notes<'_> {
     fn take(&mut self, reply: Reply) -> Option<()> {
-        let rows = &mut self.measured.rows;
+        let rows = &mut *self.rows;
         match reply {
             Reply::Calling(place) => *self.calling = self.roster.row(place.cell, place.row),
             Reply::Prepared(prepared) => {

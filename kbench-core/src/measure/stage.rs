@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use serde::Serialize;
+
 use super::group::Group;
 use super::{Effort, Judge, Look, Measurement};
 use crate::check::{CheckedRow, Standing};
@@ -12,7 +14,8 @@ use crate::watch::Watch;
 use crate::worker::{Launcher, LinkError, RowCalibration};
 
 /// Whether the rows of a cell are measured side by side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Isolation {
     /// In the same launches, block by block: what disturbs one disturbs the other.
     #[default]
@@ -170,67 +173,5 @@ fn fail(measured: &mut Measured, cells: &[usize], error: &LinkError) {
         for row in &mut measured.rows[*cell] {
             row.failure.get_or_insert_with(|| error.to_string());
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::check::{Coverage, check_plan};
-    use crate::kernel::{Routine, serial};
-    use crate::plan::Selection;
-    use crate::registry::Registry;
-    use crate::registry::tests::{Double, right, variant_of_double};
-    use crate::worker::SameProcess;
-
-    /// Right, and slow enough to fill a budget with a few calls.
-    fn slow() -> Box<dyn Routine> {
-        serial::<Double, _, _>(|reads, writes| {
-            std::thread::sleep(Duration::from_millis(20));
-            reads.0.iter().zip(&mut writes.0).for_each(|(x, y)| *y = 2.0 * x);
-        })
-    }
-
-    fn measured(routine: fn() -> Box<dyn Routine>, effort: &Effort) -> (Plan, Measured) {
-        let registry = Registry::of([variant_of_double("double", 1, routine)]).expect("fine");
-        let plan = Plan::new(&registry, &Selection::default(), &[]).expect("a plan");
-        let checked = check_plan(&plan, Coverage::EverySize, 1, &mut ());
-        let assignment = Assignment {
-            plan: &plan,
-            checked: &checked,
-            effort,
-            seed: 1,
-            isolation: Isolation::Shared,
-            inspect: false,
-            launcher: &SameProcess(&registry),
-            judge: &(),
-        };
-        let measured = measure_plan(&assignment, &mut ());
-        (plan, measured)
-    }
-
-    #[test]
-    fn every_row_gets_its_samples() {
-        let effort = Effort { samples: Some(10), ..Effort::quick() };
-        let (plan, measured) = measured(right, &effort);
-        for (cell, blocks) in plan.cells.iter().zip(&measured.measurement.launches[0].cells) {
-            let counted = blocks.iter().filter(|block| !block.requeued).count();
-            assert_eq!(counted, 5, "{}", cell.size.name(cell.kernel.axes));
-            assert!(blocks.iter().all(|b| b.samples.len() == 2 && b.samples[0].nanoseconds > 0.0));
-            assert!(blocks.iter().all(|b| b.samples.iter().all(|sample| sample.chain > 0.0)));
-        }
-        assert!(measured.spent.inside > 0.0 && measured.spent.inside <= measured.spent.measuring);
-    }
-
-    #[test]
-    fn a_budget_that_ends_skips_what_is_left_and_says_so() {
-        let effort = Effort { budget: Duration::from_millis(200), ..Effort::quick() };
-        let start = Instant::now();
-        let (_, measured) = measured(slow, &effort);
-        let skipped: Vec<&String> =
-            measured.rows.iter().flatten().filter_map(|row| row.skipped.as_ref()).collect();
-        assert!(!skipped.is_empty(), "three cells of 20 ms a call do not fit in 200 ms");
-        assert!(skipped.iter().all(|reason| reason.contains("raise --budget")), "{skipped:?}");
-        assert!(start.elapsed() < Duration::from_secs(60));
     }
 }

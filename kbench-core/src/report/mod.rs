@@ -26,7 +26,7 @@ pub use terminal::terminal;
 use serde::Serialize;
 
 use crate::environment::Environment;
-use crate::measure::Effort;
+use crate::measure::{Effort, Isolation};
 
 /// Version of the run document; grows when a reader of the former version would misread the new one.
 pub const SCHEMA: u32 = 1;
@@ -50,6 +50,10 @@ pub struct Report {
     pub warnings: Vec<String>,
     /// Processes that measured.
     pub launches: usize,
+    /// Share of blocks during which the sentinels said that the machine was busy.
+    pub contaminated_share: Option<f64>,
+    /// Whether the processor's counters can be read, or why not; none when nobody asked.
+    pub counters: Option<String>,
     /// Seconds spent in the stages.
     pub seconds: Seconds,
     /// Rows that the selection left out.
@@ -65,6 +69,8 @@ pub struct PlanReport {
     pub effort: Effort,
     /// Thread counts of parallel variants; empty means rayon's global pool.
     pub threads: Vec<usize>,
+    /// Whether variants shared their launches.
+    pub isolation: Isolation,
     /// Chance of any false difference in the report.
     pub significance: f64,
     /// Differences below this share are none that matter.

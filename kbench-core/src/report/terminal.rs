@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
-use super::{Report, RowReport, Status, Style, units};
+use super::{Report, RowReport, Seconds, Status, Style, units};
 use crate::environment::Environment;
 
 /// The whole report as text.
@@ -70,7 +70,8 @@ fn short_release(os: &str) -> String {
 fn kernel(rows: &[RowReport], style: Style) -> String {
     let title = style.strong(&format!("{}  {}", rows[0].kernel, rows[0].element));
     let table = KernelTable::new(rows).render(style);
-    format!("\n{title}\n{table}{}{}{}", legend(rows), check_line(rows), remarks(rows, style))
+    let notes = [legend(rows), check_line(rows), counts(rows), remarks(rows, style)].concat();
+    format!("\n{title}\n{table}{notes}")
 }
 
 /// What the sizes mean: the axes when there are several, and the labels.
@@ -105,6 +106,38 @@ fn check_line(rows: &[RowReport]) -> String {
         units::error(row.check.tolerance.unwrap_or(0.0))
     );
     wrapped(&line) + "\n"
+}
+
+/// What one call allocates and executes, where it was counted: once for every variant, at its largest size.
+fn counts(rows: &[RowReport]) -> String {
+    let mut text = String::new();
+    for (index, row) in rows.iter().enumerate() {
+        let is_last = rows[index + 1..].iter().all(|later| later.variant != row.variant);
+        let mut parts = Vec::new();
+        if let Some(allocations) = row.allocations.filter(|_| is_last) {
+            parts.push(format!(
+                "{} allocations, {} bytes, peak {} bytes",
+                allocations.count, allocations.bytes, allocations.peak
+            ));
+        }
+        if let Some(counters) = row.counters.filter(|_| is_last) {
+            let figures = [
+                ("cycles", counters.cycles),
+                ("instructions", counters.instructions),
+                ("cache misses", counters.cache_misses),
+                ("branch misses", counters.branch_misses),
+            ];
+            let shown = |(name, figure): (&str, Option<f64>)| {
+                Some(format!("{} {name}", units::digits(figure?)))
+            };
+            parts.extend(figures.into_iter().filter_map(shown));
+        }
+        if !parts.is_empty() {
+            let line = format!("{} at {}: {} per call", row.variant, short_size(row), parts.join(", "));
+            text += &(wrapped(&line) + "\n");
+        }
+    }
+    text
 }
 
 /// Remarks and reasons, each once with the rows that it is about.
@@ -178,6 +211,35 @@ fn summary(names: &[String]) -> String {
     }
 }
 
+/// How many processes measured, and how busy the machine was meanwhile.
+fn launches_line(report: &Report) -> String {
+    let busy = report.contaminated_share.unwrap_or(0.0);
+    let busy = match (100.0 * busy).round() {
+        0.0 => "none of the blocks was taken on a busy machine".to_owned(),
+        percent => format!("{percent} % of the blocks were taken on a busy machine and do not count"),
+    };
+    match report.launches {
+        1 => format!(
+            "one launch: verdicts are provisional, for another placement in memory may shift them; {busy}\n"
+        ),
+        launches => format!("{launches} launches; {busy}\n"),
+    }
+}
+
+/// Why something that was asked for could not be counted.
+fn counting_lines(report: &Report) -> String {
+    let Some(counters) = &report.counters else { return String::new() };
+    let mut text = String::new();
+    if report.rows.iter().all(|row| row.allocations.is_none()) {
+        text += "no allocations were counted: install the allocator that counts them, with \
+                 `#[global_allocator] static ALLOCATOR: kbench::Allocator = kbench::Allocator::system();`\n";
+    }
+    if report.rows.iter().all(|row| row.counters.is_none()) {
+        let _ = writeln!(text, "no processor events were counted: {counters}");
+    }
+    text
+}
+
 fn foot(report: &Report, style: Style) -> String {
     let count =
         |wanted: fn(&Status) -> bool| report.rows.iter().filter(|r| wanted(&r.status)).count();
@@ -202,17 +264,18 @@ fn foot(report: &Report, style: Style) -> String {
             100.0 * worst
         );
     }
-    if report.launches == 1 && measured > 0 {
-        let _ = writeln!(
-            text,
-            "one launch: verdicts are provisional, for another placement in memory may shift them"
-        );
+    if measured > 0 {
+        text += &launches_line(report);
+        text += &counting_lines(report);
     }
     let overhead = report.rows.iter().filter_map(|row| row.overhead_share).fold(0.0, f64::max);
     if measured > 0 && overhead > 0.0 {
+        let Seconds { measuring, inside, .. } = report.seconds;
         let _ = writeln!(
             text,
-            "overhead of the clock: at most {:.3} % of a sample, subtracted",
+            "overhead: {:.0} % of the time was spent inside kernels and sentinels; the clock is at most {:.3} % of a \
+             sample, subtracted",
+            100.0 * inside / measuring,
             100.0 * overhead
         );
     }

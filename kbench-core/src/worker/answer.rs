@@ -20,8 +20,8 @@ use crate::value::SplitMix;
 /// Bytes by which the heap of one launch may be shifted against that of another.
 const HEAP_SHIFT: u64 = 64 << 10;
 
-/// A contaminated block is taken once more, but a cell gets at most this many times the blocks that were asked for.
-const MOST_VISITS: u32 = 2;
+/// Contaminated blocks are taken once more, at most this many for every block that was asked for.
+const MOST_REPEATS: u32 = 1;
 
 /// One process that measures.
 pub struct Worker<'r> {
@@ -36,6 +36,8 @@ pub struct Worker<'r> {
     calibrations: Vec<Vec<Option<RowCalibration>>>,
     /// Nanoseconds of the current request inside kernels and sentinels.
     inside: f64,
+    /// Seconds of the current request that went into calibration.
+    calibration_seconds: f64,
     /// Shifts what is allocated after it; never read.
     _heap_shift: Vec<u8>,
 }
@@ -55,6 +57,7 @@ impl<'r> Worker<'r> {
             subjects: Vec::new(),
             calibrations: Vec::new(),
             inside: 0.0,
+            calibration_seconds: 0.0,
             _heap_shift: Vec::new(),
         }
     }
@@ -62,6 +65,7 @@ impl<'r> Worker<'r> {
     /// Does what a request asks for.
     pub fn answer(&mut self, request: &Request, say: &mut Say<'_>) {
         self.inside = 0.0;
+        self.calibration_seconds = 0.0;
         let refused = match request {
             Request::Prepare(preparation) => self.prepare(preparation, say).err(),
             Request::Measure(visits) => self.measure(visits, say).err(),
@@ -76,7 +80,10 @@ impl<'r> Worker<'r> {
         };
         match refused {
             Some(reason) => say(Reply::Refused { reason }),
-            None => say(Reply::Done(Done { inside_seconds: self.inside / 1e9 })),
+            None => say(Reply::Done(Done {
+                inside_seconds: self.inside / 1e9,
+                calibration_seconds: self.calibration_seconds,
+            })),
         }
     }
 
@@ -115,7 +122,9 @@ impl<'r> Worker<'r> {
                 Ok(subject) => {
                     taken += subject.bytes();
                     self.subjects[cell] = Some(subject);
+                    let begun = Instant::now();
                     let prepared = self.prepared(cell, *calibrate, say);
+                    self.calibration_seconds += begun.elapsed().as_secs_f64();
                     say(Reply::Prepared(prepared));
                 }
                 Err(failure) => say(Reply::Failed(FailedRow { cell, row: None, failure })),
@@ -162,7 +171,7 @@ impl<'r> Worker<'r> {
             + Duration::try_from_secs_f64(visits.seconds.max(0.0)).unwrap_or_default();
         let mut quiet = Quiet::new(visits.quiet);
         let mut left: Vec<u32> = visits.cells.iter().map(|visit| visit.blocks).collect();
-        let mut taken = vec![0; left.len()];
+        let mut repeats = vec![0; left.len()];
         let mut visits = visits.cells.clone();
         while left.iter().any(|blocks| *blocks > 0) {
             for next in self.order.permutation(visits.len()) {
@@ -173,12 +182,12 @@ impl<'r> Worker<'r> {
                     return Ok(());
                 }
                 left[next] -= 1;
-                taken[next] += 1;
                 let mut block = self.visit(&mut visits[next], say);
                 let chain = quiet.note(&block);
-                let again = taken[next] < MOST_VISITS * visits[next].blocks;
+                let again = repeats[next] < MOST_REPEATS * visits[next].blocks;
                 if again && is_contaminated(chain, quiet.level()) {
                     block.requeued = true;
+                    repeats[next] += 1;
                     left[next] += 1;
                 }
                 say(Reply::Block(VisitedBlock { cell: visits[next].cell, block }));

@@ -1,12 +1,12 @@
 //! One block: every row of a cell in random order and then in the reverse of that order, each sample between two readings
-//! of the sentinels.
+//! of the chain, and the whole between two readings of the sweep.
 
 use std::time::Duration;
 
 use super::Order;
 use super::calibrate::{RowCalibration, nanoseconds};
 use super::protocol::{Block, Sample, VisitRow};
-use super::sentinel::{MEMORY_BOUND, Reading, Sentinels};
+use super::sentinel::{MEMORY_BOUND, Sentinels};
 use super::subject::Subject;
 use crate::kernel::{Calls, Fault, InPlace, guard};
 
@@ -27,38 +27,45 @@ pub(super) fn visit(
     order: &mut Order,
     sentinels: &mut Sentinels,
 ) -> Visited {
-    let memory_bound = subject.bytes() > MEMORY_BOUND;
     let mut visited = Visited::default();
-    let mut before = sentinels.read(memory_bound);
-    visited.inside += before.nanoseconds();
+    let first_sweep = read_sweep(subject, sentinels, &mut visited);
+    let mut before = sentinels.chain();
+    visited.inside += before;
     for position in order.mirrored(rows.len()) {
         let VisitRow { row, calibration } = rows[position];
         if visited.faults.iter().any(|(failed, _)| *failed == row) {
             continue;
         }
         let timed = sample(subject, row, &calibration);
-        let after = sentinels.read(memory_bound);
-        visited.inside += after.nanoseconds();
+        let after = sentinels.chain();
+        visited.inside += after;
         match timed {
-            Ok(timed) => {
-                visited.inside += nanoseconds(timed.wash_out) + nanoseconds(timed.sample);
-                visited.block.samples.push(anchored(
-                    row,
-                    timed.sample,
-                    &calibration,
-                    before.between(after),
-                ));
+            Ok(Timed { wash_out, sample }) => {
+                visited.inside += nanoseconds(wash_out) + nanoseconds(sample);
+                let nanoseconds = calibration.per_call(sample);
+                let chain = between(before, after);
+                visited.block.samples.push(Sample { row, nanoseconds, chain, sweep: None });
             }
             Err(fault) => visited.faults.push((row, fault)),
         }
         before = after;
     }
+    let last_sweep = read_sweep(subject, sentinels, &mut visited);
+    let sweep = first_sweep.zip(last_sweep).map(|(first, last)| between(first, last));
+    visited.block.samples.iter_mut().for_each(|sample| sample.sweep = sweep);
     visited
 }
 
-fn anchored(row: usize, time: Duration, calibration: &RowCalibration, anchor: Reading) -> Sample {
-    let Reading { chain, sweep } = anchor;
-    Sample { row, nanoseconds: calibration.per_call(time), chain, sweep }
+/// The sweep, for a cell whose data does not fit in a core's own cache.
+fn read_sweep(subject: &Subject, sentinels: &mut Sentinels, visited: &mut Visited) -> Option<f64> {
+    let sweep = (subject.bytes() > MEMORY_BOUND).then(|| sentinels.sweep())?;
+    visited.inside += sweep;
+    Some(sweep)
+}
+
+/// The geometric mean of two readings.
+fn between(before: f64, after: f64) -> f64 {
+    (before * after).sqrt()
 }
 
 /// Times of one sample and of the untimed calls before it.

@@ -3,12 +3,12 @@
 use std::io;
 
 use super::Worker;
-use super::protocol::{Reply, Request};
+use super::protocol::{Done, Reply, Request};
 
 /// A worker, as its controller sees it.
 pub trait Link {
-    /// Asks for something, and hears all replies but the last one; gives the seconds inside kernels and sentinels.
-    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<f64, LinkError>;
+    /// Asks for something, and hears all replies but the last one; gives the last one.
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError>;
 }
 
 /// Where workers come from.
@@ -24,7 +24,7 @@ pub trait Launcher {
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The process could not be started.
-    #[error("a worker process cannot be started: {0}; `--launches 1` measures in this process")]
+    #[error("a worker process cannot be started: {0}; may this program be started again, and as many processes?")]
     Start(#[source] io::Error),
     /// It ended in the middle of a request.
     #[error("the worker process ended while it was measuring ({0})")]
@@ -46,10 +46,10 @@ pub enum LinkError {
 }
 
 /// What the last reply to a request means.
-pub(super) fn conclude(reply: Reply) -> Result<f64, LinkError> {
+pub(super) fn conclude(reply: Reply) -> Result<Done, LinkError> {
     match reply {
         Reply::Refused { reason } => Err(LinkError::Refused(reason)),
-        Reply::Done(done) => Ok(done.inside_seconds),
+        Reply::Done(done) => Ok(done),
         other => unreachable!("{other:?} is no last reply"),
     }
 }
@@ -68,11 +68,11 @@ impl Launcher for SameProcess<'_> {
 }
 
 impl Link for Worker<'_> {
-    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<f64, LinkError> {
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
         let mut last = None;
         self.answer(request, &mut |reply| {
             if reply.is_last() { last = Some(reply) } else { hear(reply) }
         });
-        last.map_or(Ok(0.0), conclude)
+        last.map_or_else(|| Ok(Done::default()), conclude)
     }
 }

@@ -33,3 +33,6 @@ pub use protocol::{
     Reply, Request, RowRequest, Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits,
 };
 pub use quiet::{chain_of, is_contaminated, quiet_level};
+
+#[cfg(test)]
+mod tests;

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::Worker;
 use super::link::{Launcher, Link, LinkError, conclude};
-use super::protocol::{Reply, Request};
+use super::protocol::{Done, Reply, Request};
 use crate::registry::Registry;
 use crate::value::SplitMix;
 
@@ -77,7 +77,7 @@ struct Process {
 }
 
 impl Link for Process {
-    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<f64, LinkError> {
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
         let mut line = serde_json::to_string(request).map_err(io::Error::from)?;
         line.push('\n');
         if self.requests.write_all(line.as_bytes()).is_err() {

@@ -181,7 +181,8 @@ pub struct Sample {
     pub nanoseconds: f64,
     /// Nanoseconds of the arithmetic chain: the geometric mean of before and after.
     pub chain: f64,
-    /// The same of the memory sweep, for cells whose data does not fit in a core's own cache.
+    /// Nanoseconds of the memory sweep, for cells whose data does not fit in a core's own cache: the geometric mean of
+    /// before and after the block.
     pub sweep: Option<f64>,
 }
 
@@ -210,10 +211,12 @@ pub struct InspectedRow {
 }
 
 /// The end of a request.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Done {
     /// Seconds of it that were spent inside kernels or sentinels.
     pub inside_seconds: f64,
+    /// Seconds of it that were spent calibrating, inside or not.
+    pub calibration_seconds: f64,
 }
 
 impl Reply {

@@ -2,8 +2,9 @@
 
 use super::protocol::Block;
 
-/// A block whose sentinels are slower than the quiet machine by more than this is contaminated.
-const CONTAMINATED: f64 = 0.04;
+/// A block whose sentinels are slower than the quiet machine by more than this is contaminated. A step of the clock rate,
+/// which slows everything alike and cancels in ratios, is 3 to 4 %; what takes the core or its units away is more.
+const CONTAMINATED: f64 = 0.10;
 
 /// Blocks that are needed before a process knows by itself what quiet means.
 const FEWEST_BLOCKS: usize = 8;

@@ -4,8 +4,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Rounds of the chain: about 0.1 ms at 3 GHz, long against the clock and short against a sample.
-const CHAIN_ROUNDS: u32 = 60_000;
+/// Rounds of the chain: about 0.05 ms at 3 GHz, long against the clock and short against a sample.
+const CHAIN_ROUNDS: u32 = 30_000;
 
 /// Words of the sweep's buffer, 8 MiB: more than a core's own caches hold.
 const SWEEP_WORDS: usize = 1 << 20;
@@ -16,29 +16,6 @@ const SWEEP_STEP: usize = 1 << 17;
 /// Cells whose data is larger than this get the sweep as well: smaller data stays in a core's own cache.
 pub(super) const MEMORY_BOUND: usize = 1 << 20;
 
-/// One reading of the sentinels, in nanoseconds.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Reading {
-    pub(super) chain: f64,
-    pub(super) sweep: Option<f64>,
-}
-
-impl Reading {
-    /// Time that the reading took.
-    pub(super) fn nanoseconds(self) -> f64 {
-        self.chain + self.sweep.unwrap_or(0.0)
-    }
-
-    /// The geometric mean of two readings.
-    pub(super) fn between(self, other: Reading) -> Reading {
-        let mean = |a: f64, b: f64| (a * b).sqrt();
-        Reading {
-            chain: mean(self.chain, other.chain),
-            sweep: self.sweep.zip(other.sweep).map(|(a, b)| mean(a, b)),
-        }
-    }
-}
-
 /// The sentinels of one process.
 #[derive(Default)]
 pub(super) struct Sentinels {
@@ -48,15 +25,15 @@ pub(super) struct Sentinels {
 }
 
 impl Sentinels {
-    /// Reads the chain, and the sweep for a cell that is memory-bound.
-    pub(super) fn read(&mut self, memory_bound: bool) -> Reading {
+    /// Nanoseconds of the chain.
+    pub(super) fn chain(&self) -> f64 {
         let start = Instant::now();
         black_box(chain(black_box(CHAIN_ROUNDS)));
-        let chain = nanoseconds(start);
-        Reading { chain, sweep: memory_bound.then(|| self.read_sweep()) }
+        nanoseconds(start)
     }
 
-    fn read_sweep(&mut self) -> f64 {
+    /// Nanoseconds of the sweep.
+    pub(super) fn sweep(&mut self) -> f64 {
         if self.buffer.is_empty() {
             self.buffer = (0..SWEEP_WORDS as u64).collect();
         }
@@ -97,21 +74,10 @@ mod tests {
     #[test]
     fn readings_last_and_the_sweep_is_only_made_when_wanted() {
         let mut sentinels = Sentinels::default();
-        let alone = sentinels.read(false);
-        assert!(alone.chain > 1_000.0 && alone.sweep.is_none(), "{alone:?}");
+        assert!(sentinels.chain() > 1_000.0);
         assert!(sentinels.buffer.is_empty());
-        let both = sentinels.read(true);
-        assert!(both.sweep.is_some_and(|sweep| sweep > 1_000.0), "{both:?}");
-        for _ in 0..2 * SWEEP_WORDS / SWEEP_STEP {
-            sentinels.read(true);
+        for _ in 0..=2 * SWEEP_WORDS / SWEEP_STEP {
+            assert!(sentinels.sweep() > 1_000.0);
         }
-    }
-
-    #[test]
-    fn a_sample_is_anchored_between_its_neighbours() {
-        let before = Reading { chain: 100.0, sweep: Some(50.0) };
-        let after = Reading { chain: 121.0, sweep: Some(50.0) };
-        let between = before.between(after);
-        assert!((between.chain - 110.0).abs() < 1e-9 && between.sweep == Some(50.0));
     }
 }
