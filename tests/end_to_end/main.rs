@@ -1,5 +1,6 @@
 //! The crate under `tests/downstream`, which is nobody's member, driven as its author would.
 
 mod cargo;
+mod launches;
 mod production;
 mod support;

@@ -10,9 +10,6 @@ const SEGMENTS: usize = 12;
 /// Blocks of a cell on a quiet machine must be at least this share; with fewer, all blocks count.
 const FEWEST_QUIET: f64 = 0.25;
 
-/// From this many values on their spread says something about the uncertainty of their median.
-const FEWEST_FOR_VARIANCE: usize = 6;
-
 /// What the observations are repetitions of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -133,7 +130,7 @@ impl Observations {
 pub struct Repetition {
     /// The median.
     pub value: f64,
-    /// Its variance, as far as the values within the repetition tell; none from very few.
+    /// Its variance, as far as the values within the repetition tell; none from a single one.
     pub variance: Option<f64>,
     /// How many values it is the median of.
     pub count: usize,
@@ -148,7 +145,7 @@ impl Repetition {
         // The number of values below the true median is binomial with a standard deviation of √n / 2, so the values that
         // many ranks to either side of the middle are one standard deviation of the median away.
         let ranks = (count as f64).sqrt() / 2.0;
-        let variance = (count >= FEWEST_FOR_VARIANCE).then(|| {
+        let variance = (count > 1).then(|| {
             let below = (count as f64 / 2.0 - ranks).floor().max(0.0) as usize;
             ((sorted[count - 1 - below] - sorted[below]) / 2.0).powi(2)
         });
@@ -275,6 +272,9 @@ pub(super) mod tests {
             let claimed = medians.iter().filter_map(|m| m.variance).sum::<f64>() / n;
             assert!((0.8..1.4).contains(&(claimed / spread)), "{claimed} {spread}");
         });
-        assert_eq!(Repetition::of(&[1.0, 2.0, 4.0]).map(|m| (m.value, m.variance)), Some((2.0, None)));
+        let of = |values: &[f64]| Repetition::of(values).map(|m| (m.value, m.variance));
+        assert_eq!(of(&[2.0]), Some((2.0, None)));
+        assert_eq!(of(&[1.0, 5.0]), Some((3.0, Some(4.0))));
+        assert_eq!(of(&[]), None);
     }
 }

@@ -51,12 +51,13 @@ impl Mean {
 /// Inverse variances, within each launch, between launches, and what is typical within launches; their sum is 1.
 fn weights(repetitions: &[Repetition]) -> Vec<f64> {
     let equal = || vec![1.0 / repetitions.len() as f64; repetitions.len()];
-    let Some(within) = repetitions.iter().map(|r| r.variance).collect::<Option<Vec<f64>>>() else {
-        return equal();
-    };
-    if within.is_empty() {
+    let known: Vec<f64> = repetitions.iter().filter_map(|repetition| repetition.variance).collect();
+    if known.is_empty() {
         return equal();
     }
+    // A launch with a single value knows no better than the worst of the others.
+    let worst = known.iter().copied().fold(0.0, f64::max);
+    let within: Vec<f64> = repetitions.iter().map(|r| r.variance.unwrap_or(worst)).collect();
     let values: Vec<f64> = repetitions.iter().map(|repetition| repetition.value).collect();
     let centre = median(&values);
     let squares: Vec<f64> = values.iter().map(|value| (value - centre).powi(2)).collect();
@@ -144,7 +145,8 @@ pub fn hedges_g(first: &[Repetition], second: &[Repetition]) -> Option<f64> {
     if first.len() < 2 || second.len() < 2 {
         return None;
     }
-    let values = |of: &[Repetition]| of.iter().map(|repetition| repetition.value).collect::<Vec<_>>();
+    let values =
+        |of: &[Repetition]| of.iter().map(|repetition| repetition.value).collect::<Vec<_>>();
     let (first, second) = (&values(first), &values(second));
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let difference = mean(second) - mean(first);
@@ -295,9 +297,7 @@ mod tests {
                 let welch = rejected(|| Test::welch(&of(0.0), &of(0.0)).expect("enough"));
                 assert!(welch < 0.066, "Welch, {n}, {unrest}, {placement}: {welch}");
             }
-            let plain = rejected(|| {
-                Test::paired(&plain(&normal::<Vec<f64>>(n))).expect("enough")
-            });
+            let plain = rejected(|| Test::paired(&plain(&normal::<Vec<f64>>(n))).expect("enough"));
             assert!((0.04..0.06).contains(&plain), "{n} plain values: {plain}");
         }
     }

@@ -137,9 +137,16 @@ impl<'a> Group<'a> {
                 session.roster = group.roster.clone();
                 group.first = Some(session);
             }
+            // All cells were ready, so there is nobody to blame.
+            Err(error) if ready == session.ready.len() => return Err(error),
             Err(error) => group.blame(&session, &error),
         }
         Ok(group)
+    }
+
+    /// Whether the worker that calibrated is still there.
+    pub(super) fn is_calibrated(&self) -> bool {
+        self.first.is_some()
     }
 
     /// Takes the samples of all cells in their share of the time.

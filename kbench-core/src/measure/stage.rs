@@ -137,6 +137,10 @@ fn measure_group<'a>(
 ) -> Result<Vec<usize>, LinkError> {
     let begun = Instant::now();
     let group = Group::open(assignment, measured, waiting, left, watch)?;
+    if !group.is_calibrated() {
+        // Its worker ended before its time. The row that is to blame has failed; all others try again, together.
+        return Ok(Vec::new());
+    }
     let cells: Vec<usize> = group.roster.cells.iter().map(|cell| cell.cell).collect();
     let left = left.saturating_sub(begun.elapsed());
     group.measure(left.mul_f64(cells.len() as f64 / waiting.len() as f64), watch);

@@ -10,9 +10,7 @@ use crate::kernel::{Routine, VariantEntry, serial};
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
 use crate::registry::tests::{Double, right, variant_of_double};
-use crate::worker::{
-    Done, Launcher, Link, LinkError, Place, Reply, Request, SameProcess, Worker,
-};
+use crate::worker::{Done, Launcher, Link, LinkError, Place, Reply, Request, SameProcess, Worker};
 
 /// Right, and slow enough to fill a budget with a few calls.
 fn slow() -> Box<dyn Routine> {

@@ -133,7 +133,8 @@ fn counts(rows: &[RowReport]) -> String {
             parts.extend(figures.into_iter().filter_map(shown));
         }
         if !parts.is_empty() {
-            let line = format!("{} at {}: {} per call", row.variant, short_size(row), parts.join(", "));
+            let line =
+                format!("{} at {}: {} per call", row.variant, short_size(row), parts.join(", "));
             text += &(wrapped(&line) + "\n");
         }
     }
@@ -216,7 +217,9 @@ fn launches_line(report: &Report) -> String {
     let busy = report.contaminated_share.unwrap_or(0.0);
     let busy = match (100.0 * busy).round() {
         0.0 => "none of the blocks was taken on a busy machine".to_owned(),
-        percent => format!("{percent} % of the blocks were taken on a busy machine and do not count"),
+        percent => {
+            format!("{percent} % of the blocks were taken on a busy machine and do not count")
+        }
     };
     match report.launches {
         1 => format!(

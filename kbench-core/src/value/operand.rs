@@ -78,7 +78,8 @@ impl Fingerprint {
     /// Adds many words: four digests side by side, which do not wait for each other, then one of them all.
     pub fn add_all(&mut self, words: impl ExactSizeIterator<Item = u64>) {
         self.add(words.len() as u64);
-        let mut lanes = [self.0, !self.0, self.0.rotate_left(32), !self.0.rotate_left(32)].map(Fingerprint);
+        let mut lanes =
+            [self.0, !self.0, self.0.rotate_left(32), !self.0.rotate_left(32)].map(Fingerprint);
         let mut words = words;
         'all: loop {
             for lane in &mut lanes {

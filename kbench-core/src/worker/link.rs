@@ -24,7 +24,9 @@ pub trait Launcher {
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
     /// The process could not be started.
-    #[error("a worker process cannot be started: {0}; may this program be started again, and as many processes?")]
+    #[error(
+        "a worker process cannot be started: {0}; may this program be started again, and as many processes?"
+    )]
     Start(#[source] io::Error),
     /// It ended in the middle of a request.
     #[error("the worker process ended while it was measuring ({0})")]

@@ -55,11 +55,13 @@ fn visit(prepared: &PreparedCell, blocks: u32) -> Visit {
 }
 
 fn blocks(replies: &[Reply]) -> Vec<&VisitedBlock> {
-    let block = |reply| match reply {
-        &Reply::Block(ref block) => Some(block),
-        _ => None,
-    };
-    replies.iter().filter_map(block).collect()
+    let mut blocks = Vec::new();
+    for reply in replies {
+        if let Reply::Block(block) = reply {
+            blocks.push(block);
+        }
+    }
+    blocks
 }
 
 fn refusal(replies: &[Reply]) -> &str {
@@ -97,8 +99,7 @@ fn a_block_on_a_busy_machine_is_taken_again_but_not_for_ever() {
     let mut worker = Worker::new(&registry);
     let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
     // A chain of one nanosecond: no block will ever be as quiet as that.
-    let visits =
-        Visits { cells: vec![visit(&prepared[0], 5)], seconds: 10.0, quiet: Some(1.0) };
+    let visits = Visits { cells: vec![visit(&prepared[0], 5)], seconds: 10.0, quiet: Some(1.0) };
     let replies = answers(&mut worker, &Request::Measure(visits));
     let blocks = blocks(&replies);
     assert_eq!(blocks.len(), 10, "twice as many as were asked for");
@@ -132,9 +133,9 @@ fn a_row_that_fails_is_named_before_it_is_called_and_left_out_afterwards() {
     let replies = answers(&mut worker, &request);
     let position = |wanted: &dyn Fn(&Reply) -> bool| replies.iter().position(wanted);
     let calling = position(&|r| matches!(r, Reply::Calling(Place { cell: 0, row: 1 })));
-    let failed = position(&|r| {
-        matches!(r, Reply::Failed(FailedRow { row: Some(1), failure, .. }) if failure.contains("not today"))
-    });
+    let failed = position(
+        &|r| matches!(r, Reply::Failed(FailedRow { row: Some(1), failure, .. }) if failure.contains("not today")),
+    );
     assert!(calling.is_some() && calling < failed, "{replies:?}");
 }
 

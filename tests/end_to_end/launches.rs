@@ -1,0 +1,107 @@
+//! Runs of several launches, as their users see them.
+
+use serde_json::Value;
+
+use super::support::{Finished, downstream};
+
+fn bench(arguments: &[&str]) -> Finished {
+    downstream(&[&["bench", "--quiet", "--bench", "launches", "--"], arguments].concat())
+}
+
+/// The lines of `--format json`: one for every row, then one for the run.
+fn lines(run: &Finished) -> (Vec<Value>, Value) {
+    let line = |line: &str| -> Value {
+        serde_json::from_str(line).unwrap_or_else(|error| panic!("`{line}`: {error}"))
+    };
+    let mut lines: Vec<Value> = run.stdout.lines().map(line).collect();
+    let last = lines.pop().expect("a line for the run");
+    assert_eq!(last["reason"], "run");
+    assert!(lines.iter().all(|line| line["reason"] == "row"));
+    (lines, last)
+}
+
+fn variant<'a>(rows: &'a [Value], name: &str) -> Vec<&'a Value> {
+    rows.iter().filter(|row| row["variant"] == name).collect()
+}
+
+#[test]
+fn kernels_may_print_and_end_their_process_and_all_others_are_measured() {
+    let flags = ["--launches", "5", "--budget", "4s", "--format", "json", "--benchmem"];
+    let run = bench(&flags);
+    run.assert_code(100);
+    run.assert_stderr("kernels may print");
+    let (rows, summary) = lines(&run);
+    assert_eq!(rows.len(), 8);
+    for row in variant(&rows, "aborts") {
+        let status = row["status"].as_str().expect("a status");
+        assert!(status.starts_with("failed: ") && status.contains("signal"), "{status}");
+    }
+    for name in ["doubled", "pushed", "talks"] {
+        for row in variant(&rows, name) {
+            assert_eq!((&row["status"], &row["launches"]), (&"ok".into(), &5.into()), "{row}");
+            assert_eq!(row["samples"].as_array().map(Vec::len), Some(5));
+            let verdict = row["verdict"].as_str().unwrap_or("base");
+            assert!(!verdict.contains("provisional"), "{verdict}");
+        }
+    }
+    for field in ["t", "df", "p", "welch_t", "welch_df", "welch_p", "hedges_g", "detectable"] {
+        assert!(variant(&rows, "pushed")[0][field].is_f64(), "{field}");
+    }
+    let allocations = |name: &str, size: usize| -> Vec<u64> {
+        let figures = &variant(&rows, name)[size]["allocations"];
+        ["count", "bytes", "peak"].map(|f| figures[f].as_u64().expect("a figure")).to_vec()
+    };
+    assert_eq!(allocations("doubled", 0), [1, 256, 256]);
+    assert_eq!(allocations("doubled", 1), [1, 16384, 16384]);
+    assert!(allocations("pushed", 1)[0] > 5);
+
+    assert_eq!(summary["launches"], 5);
+    let seconds = &summary["seconds"];
+    let share = seconds["inside"].as_f64().zip(seconds["measuring"].as_f64());
+    let share = share.map(|(inside, measuring)| inside / measuring).expect("both");
+    assert!((0.3..=1.0).contains(&share), "{share} of the time is inside kernels and sentinels");
+    assert!(summary["contaminated_share"].is_f64() && summary["counters"].is_string());
+    assert!(summary["environment"]["cores"].as_u64() >= Some(1));
+}
+
+#[test]
+fn isolated_variants_are_compared_across_launches() {
+    let flags = ["--isolate", "--launches", "5", "--budget", "3s", "--format", "json"];
+    let filters = ["--variant", "doubled,pushed", "--size", "n=4096"];
+    let run = bench(&[&flags[..], &filters].concat());
+    run.assert_code(0);
+    let (rows, summary) = lines(&run);
+    assert_eq!((rows.len(), &summary["launches"]), (2, &10.into()));
+    let pushed = variant(&rows, "pushed")[0];
+    assert_eq!((&pushed["launches"], &pushed["t"]), (&5.into(), &pushed["welch_t"]));
+    assert_eq!(summary["plan"]["isolation"], "isolated");
+}
+
+#[test]
+fn one_launch_is_provisional_and_says_what_is_not_counted() {
+    let run = bench(&["--quick", "--benchmem", "--variant", "doubled,pushed"]);
+    run.assert_code(0);
+    run.assert_stdout("one launch: verdicts are provisional");
+    run.assert_stdout("pushed at 4096: ");
+    run.assert_stdout("allocations, ");
+    let without = downstream(&[
+        "bench",
+        "--quiet",
+        "--bench",
+        "kernels",
+        "--",
+        "--quick",
+        "--benchmem",
+        "--kernel",
+        "dot",
+    ]);
+    without.assert_code(0);
+    without.assert_stdout("static ALLOCATOR: kbench::Allocator");
+}
+
+#[test]
+fn a_worker_without_a_controller_explains_itself() {
+    let run = bench(&["--worker"]);
+    // Cargo passes `--bench` first, so this is no worker but a flag that does not exist.
+    run.assert_code(2);
+}
