@@ -1,7 +1,8 @@
 //! A row against its base.
 
-use super::observe::{Observations, Scope};
-use super::test::{Test, hedges_g};
+use super::estimate::UNSTABLE;
+use super::observe::{Observations, Repetition, Scope};
+use super::test::{Mean, Test, hedges_g};
 use crate::measure::Look;
 
 /// Confidence of the intervals that are shown.
@@ -37,10 +38,19 @@ pub struct Comparison {
     pub welch: Option<Test>,
     /// Hedges' g of the same values.
     pub hedges_g: Option<f64>,
+    /// Standard deviation of the log-ratio between repetitions.
+    pub spread: f64,
     /// What the observations are repetitions of.
     pub scope: Scope,
     /// Part of the error rate that may be spent on it.
     pub share: f64,
+}
+
+impl Comparison {
+    /// Whether launches disagree so much that neither figure nor verdict should be relied on.
+    pub fn is_unstable(&self) -> bool {
+        self.spread > UNSTABLE
+    }
 }
 
 /// Compares a row with its base; `None` with too few observations.
@@ -55,6 +65,12 @@ pub fn compare(
     let (of_base, of_row) = (observations.anchored(base), observations.anchored(row));
     let welch = Test::welch(&of_row, &of_base);
     let test = if differences.is_empty() { welch? } else { Test::paired(&differences)? };
+    let spread_of = |of: &[Repetition]| Mean::of(of).map_or(0.0, |mean| mean.deviation);
+    let spread = if differences.is_empty() {
+        spread_of(&of_base).hypot(spread_of(&of_row))
+    } else {
+        spread_of(&differences)
+    };
     let share = look_share(look);
     let (low, high) = test.interval(1.0 - (1.0 - CONFIDENCE) * share);
     Some(Comparison {
@@ -64,6 +80,7 @@ pub fn compare(
         test,
         welch,
         hedges_g: hedges_g(&of_row, &of_base),
+        spread,
         scope: observations.scope,
         share,
     })

@@ -5,7 +5,7 @@ use super::test::{Mean, student_quantile};
 use super::trend::kendall;
 
 /// A spread beyond this is flagged as unstable.
-const UNSTABLE: f64 = 0.20;
+pub(super) const UNSTABLE: f64 = 0.20;
 
 /// A trend is flagged when it is this improbable by chance ...
 const TREND_PROBABILITY: f64 = 0.001;

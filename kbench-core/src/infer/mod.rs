@@ -14,6 +14,9 @@ mod test;
 mod trend;
 mod verdict;
 
+#[cfg(test)]
+mod simulation;
+
 pub use compare::{Comparison, compare, look_share};
 pub use estimate::{Estimate, trend};
 pub use holm::holm;

@@ -132,6 +132,7 @@ mod tests {
             test,
             welch: None,
             hedges_g: None,
+            spread,
             scope: Scope::Segments,
             share: 1.0,
         }

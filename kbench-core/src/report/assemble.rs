@@ -14,7 +14,8 @@ const TOO_FEW: &str = "too few samples for a comparison; raise --budget or selec
 const NO_BASE: &str = "not compared: its base is not selected";
 const NO_TIME: &str = "takes no time: an empty loop is as long, so the compiler has removed the work, or there is none";
 const LOADED: &str = "the machine was busy nearly all the time: times are those of a busy machine";
-const UNSTABLE: &str = "unstable: time varied by over 20 %; rely on neither figure nor verdict";
+const UNSTABLE_TIME: &str = "its time varied by over 20 % between launches, or parts of one";
+const UNSTABLE_RATIO: &str = "unstable: the speed-up varied by over 20 % between launches, or parts of one; do not rely on it";
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
 pub fn assemble(
@@ -53,6 +54,9 @@ pub fn assemble(
     let found: Vec<Comparison> = comparisons.iter().map(|(_, comparison)| *comparison).collect();
     for ((row, comparison), judged) in comparisons.iter().zip(judge(&found, rules)) {
         rows[*row].comparison = comparison_report(comparison, &judged);
+        if comparison.is_unstable() {
+            rows[*row].remarks.push(UNSTABLE_RATIO.into());
+        }
     }
     rows
 }
@@ -156,7 +160,7 @@ impl Finding<'_> {
             report.remarks.push(NO_TIME.into());
         }
         if estimate.is_unstable() {
-            report.remarks.push(UNSTABLE.into());
+            report.remarks.push(UNSTABLE_TIME.into());
         }
         // Against the sentinel: a machine that gets slower for everybody is no trend of this row.
         if let Some(moved) = trend(&observed.anchored(self.row)) {

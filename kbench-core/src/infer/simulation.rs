@@ -1,0 +1,145 @@
+//! The whole of inference on simulated runs, with fixed seeds: looks, weights, gate and verdict together.
+
+use super::{Calm, Judgement, Observations, Rules, compare, judge};
+use crate::measure::{Judge, Launch, Look, Measurement, Outlook};
+use crate::plan::{Cell, Plan, Selection};
+use crate::registry::Registry;
+use crate::registry::tests::{right, variant_of_double};
+use crate::value::SplitMix;
+use crate::worker::{Block, Sample};
+
+const LAUNCHES: usize = 15;
+const LOOKS: [usize; 3] = [6, 9, 12];
+const BLOCKS: usize = 8;
+const RUNS: usize = 400;
+
+/// A machine with moods: it drifts, is busy now and then, and hits single samples.
+struct Machine {
+    draw: SplitMix,
+    pace: f64,
+    busy: bool,
+}
+
+impl Machine {
+    fn new(seed: u64) -> Self {
+        Machine { draw: SplitMix(seed), pace: 0.0, busy: false }
+    }
+
+    /// Roughly normal: the sum of twelve uniform numbers.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.draw.unit()).sum::<f64>() - 6.0
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        self.draw.unit() < probability
+    }
+
+    /// Nanoseconds of something that takes `time` on the quiet machine; a busy one is harder on `sensitive` work.
+    fn takes(&mut self, time: f64, sensitive: f64) -> f64 {
+        let noise = 0.003 * self.normal();
+        let hit = if self.chance(0.05) { self.draw.unit() } else { 0.0 };
+        let load = if self.busy { 0.15 * sensitive } else { 0.0 };
+        time * (self.pace + load + noise + hit).exp()
+    }
+
+    fn block(&mut self, row_time: f64) -> Block {
+        self.pace += 0.01 * self.normal();
+        self.busy = if self.busy { !self.chance(0.3) } else { self.chance(0.06) };
+        let order = if self.chance(0.5) { [0, 1, 1, 0] } else { [1, 0, 0, 1] };
+        let mut sample = |row: usize| {
+            // The second row suffers twice as much from load: a difference of the machine, not of the code.
+            let (time, sensitive) = if row == 0 { (1000.0, 1.0) } else { (row_time, 2.0) };
+            let nanoseconds = self.takes(time, sensitive);
+            Sample { row, nanoseconds, chain: self.takes(50_000.0, 1.0), sweep: None }
+        };
+        Block { samples: order.map(&mut sample).to_vec(), requeued: false }
+    }
+
+    /// A launch; placement moves the ratio of the rows a little.
+    fn launch(&mut self, row_time: f64) -> Launch {
+        self.pace = 0.02 * self.normal();
+        let placed = row_time * (0.001 * self.normal()).exp();
+        Launch { cells: vec![(0..BLOCKS).map(|_| self.block(placed)).collect()] }
+    }
+}
+
+/// A cell with a base and one more row.
+fn cell() -> Cell {
+    let entries = [variant_of_double("double", 1, right), variant_of_double("twin", 2, right)];
+    let registry = Registry::of(entries).expect("fine");
+    let mut plan = Plan::new(&registry, &Selection::default(), &[]).expect("a plan");
+    plan.cells.swap_remove(0)
+}
+
+struct Outcome {
+    judgement: Judgement,
+    covered: bool,
+    launches: usize,
+}
+
+/// One run with looks, stopped as soon as it is decided.
+fn run(seed: u64, cell: &Cell, truth: f64) -> Outcome {
+    let rules = Rules::default();
+    let mut machine = Machine::new(seed);
+    let mut measurement = Measurement::default();
+    let mut look = Look { interim: LOOKS.len() as u32, is_last: true };
+    while measurement.launches.len() < LAUNCHES {
+        measurement.launches.push(machine.launch(1000.0 / truth));
+        if LOOKS.contains(&measurement.launches.len()) {
+            let interim = Look { is_last: false, ..look };
+            if rules.outlook(&measurement, 0, cell, interim, 1) == Outlook::Decided {
+                look = interim;
+                break;
+            }
+        }
+    }
+    let observations = Observations::of(&measurement, 0, Calm::of(&measurement));
+    let comparison = compare(&observations, 0, 1, look).expect("enough");
+    Outcome {
+        judgement: judge(&[comparison], rules)[0].verdict.judgement,
+        covered: comparison.low <= truth && truth <= comparison.high,
+        launches: measurement.launches.len(),
+    }
+}
+
+fn runs(truth: f64) -> Vec<Outcome> {
+    let cell = cell();
+    (0..RUNS as u64).map(|seed| run(seed, &cell, truth)).collect()
+}
+
+fn share(outcomes: &[Outcome], what: impl Fn(&Outcome) -> bool) -> f64 {
+    outcomes.iter().filter(|outcome| what(outcome)).count() as f64 / outcomes.len() as f64
+}
+
+#[test]
+fn equal_rows_are_called_different_in_at_most_one_run_of_twenty() {
+    let outcomes = runs(1.0);
+    let is_different = |o: &Outcome| matches!(o.judgement, Judgement::Faster | Judgement::Slower);
+    let different = share(&outcomes, is_different);
+    assert!(different <= 0.05, "{different}");
+    let covered = share(&outcomes, |outcome| outcome.covered);
+    assert!(covered >= 0.95, "{covered}");
+    let equivalent = share(&outcomes, |outcome| outcome.judgement == Judgement::Equivalent);
+    assert!(equivalent > 0.9, "{equivalent}");
+}
+
+#[test]
+fn one_percent_is_found_nearly_always_and_never_with_the_wrong_sign() {
+    for truth in [1.01, 1.0 / 1.01] {
+        let right = if truth > 1.0 { Judgement::Faster } else { Judgement::Slower };
+        let outcomes = runs(truth);
+        let found = share(&outcomes, |outcome| outcome.judgement == right);
+        assert!(found > 0.98, "{truth}: {found}");
+        let covered = share(&outcomes, |outcome| outcome.covered);
+        assert!(covered >= 0.95, "{truth}: {covered}");
+    }
+}
+
+#[test]
+fn large_differences_stop_early_and_their_intervals_still_cover() {
+    let outcomes = runs(1.5);
+    assert_eq!(share(&outcomes, |outcome| outcome.judgement == Judgement::Faster), 1.0);
+    assert!(share(&outcomes, |outcome| outcome.launches == LOOKS[0]) > 0.95);
+    let covered = share(&outcomes, |outcome| outcome.covered);
+    assert!(covered >= 0.95, "{covered}");
+}
