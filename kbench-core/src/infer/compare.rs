@@ -44,6 +44,8 @@ pub struct Comparison {
     pub scope: Scope,
     /// Part of the error rate that may be spent on it.
     pub share: f64,
+    /// A difference below this cannot be told from an error in what was subtracted for the clock.
+    pub floor: f64,
 }
 
 impl Comparison {
@@ -83,6 +85,7 @@ pub fn compare(
         spread,
         scope: observations.scope,
         share,
+        floor: 0.0,
     })
 }
 

@@ -93,10 +93,11 @@ pub fn judge(comparisons: &[Comparison], rules: Rules) -> Vec<Judged> {
 }
 
 fn judge_one(comparison: &Comparison, adjusted_p: f64, rules: Rules) -> Judgement {
-    if adjusted_p < rules.significance && comparison.low > 1.0 {
+    let is_there = comparison.test.difference.abs() > comparison.floor;
+    if is_there && adjusted_p < rules.significance && comparison.low > 1.0 {
         return Judgement::Faster;
     }
-    if adjusted_p < rules.significance && comparison.high < 1.0 {
+    if is_there && adjusted_p < rules.significance && comparison.high < 1.0 {
         return Judgement::Slower;
     }
     if is_equivalent(comparison, rules) { Judgement::Equivalent } else { Judgement::Inconclusive }
@@ -135,6 +136,7 @@ mod tests {
             spread,
             scope: Scope::Segments,
             share: 1.0,
+            floor: 0.0,
         }
     }
 
@@ -150,6 +152,14 @@ mod tests {
         assert_eq!(word(1.01, 0.2), "provisional inconclusive");
         let launches = Comparison { scope: Scope::Launches, ..comparison(2.0, 0.01) };
         assert_eq!(judge(&[launches], Rules::default())[0].verdict.to_string(), "faster");
+    }
+
+    #[test]
+    fn what_the_clock_may_have_caused_is_no_difference() {
+        let tiny = comparison(1.0001, 1e-7);
+        let judged = |floor| judge(&[Comparison { floor, ..tiny }], Rules::default())[0].verdict;
+        assert_eq!(judged(0.0).judgement, Judgement::Faster);
+        assert_eq!(judged(2e-4).judgement, Judgement::Equivalent);
     }
 
     #[test]

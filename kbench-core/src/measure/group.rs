@@ -136,12 +136,34 @@ impl<'a> Group<'a> {
                 group.start = begun.elapsed().as_secs_f64() - done.calibration_seconds;
                 session.roster = group.roster.clone();
                 group.first = Some(session);
+                group.harmonise();
             }
             // All cells were ready, so there is nobody to blame.
             Err(error) if ready == session.ready.len() => return Err(error),
             Err(error) => group.blame(&session, &error),
         }
         Ok(group)
+    }
+
+    /// Gives rows that take about as long the same number of calls: what a sample costs once, and not per call, is then
+    /// the same share of each.
+    fn harmonise(&mut self) {
+        for RosterCell { cell, rows } in &self.roster.cells {
+            let known = &mut self.measured.rows[*cell];
+            let mut calibrated: Vec<(usize, RowCalibration)> =
+                rows.iter().filter_map(|row| Some((*row, known[*row].calibration?))).collect();
+            calibrated.sort_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
+            let mut leader: Option<RowCalibration> = None;
+            for (row, calibration) in calibrated {
+                match leader.filter(|leader| calibration.is_like(leader)) {
+                    Some(RowCalibration { calls, wash_out, .. }) => {
+                        known[row].calibration =
+                            Some(RowCalibration { calls, wash_out, ..calibration });
+                    }
+                    None => leader = Some(calibration),
+                }
+            }
+        }
     }
 
     /// Whether the worker that calibrated is still there.

@@ -42,7 +42,10 @@ pub fn assemble(
             if let Some(observed) = observed.filter(|o| !o.times(row).is_empty()) {
                 finding.add_figures(&mut report, observed, measured.empty_turn);
                 match base.filter(|base| *base != row).map(|b| compare(observed, b, row, look)) {
-                    Some(Some(comparison)) => comparisons.push((rows.len(), comparison)),
+                    Some(Some(comparison)) => {
+                        let floor = clock_share(measured, index);
+                        comparisons.push((rows.len(), Comparison { floor, ..comparison }));
+                    }
                     Some(None) => report.remarks.push(TOO_FEW.into()),
                     None if cell.base.is_none() => report.remarks.push(NO_BASE.into()),
                     None => {}
@@ -59,6 +62,12 @@ pub fn assemble(
         }
     }
     rows
+}
+
+/// The largest share of the clock in the samples of a cell.
+fn clock_share(measured: &Measured, cell: usize) -> f64 {
+    let rows = measured.rows[cell].iter().filter_map(|row| row.calibration);
+    rows.map(|calibration| calibration.overhead_share()).fold(0.0, f64::max)
 }
 
 /// What the stages found about one row.

@@ -15,6 +15,9 @@ pub const MEMORY_CAP: usize = 1 << 20;
 /// A fresh copy counts as at least this much: a type that does not tell what it owns looks as small as its pointer.
 const LEAST_COPY: usize = 16 << 10;
 
+/// Rows whose calls take no more than this many times as long as those of another are given as many of them.
+const ALIKE: f64 = 1.25;
+
 /// Calls per sample of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowCalibration {
@@ -54,6 +57,12 @@ impl RowCalibration {
     pub(super) fn per_call(&self, sample: Duration) -> f64 {
         let overhead = self.overhead * self.calls.batches as f64;
         (nanoseconds(sample) - overhead).max(0.0) / self.calls.total() as f64
+    }
+
+    /// Whether a row takes about as long as another, and neither is bound by memory.
+    pub(crate) fn is_like(&self, other: &RowCalibration) -> bool {
+        let batches = self.calls.batches.max(other.calls.batches);
+        batches == 1 && self.estimate <= ALIKE * other.estimate
     }
 
     /// The same with about `factor` times as many calls, at least one.
