@@ -73,7 +73,8 @@ fn isolated_variants_are_compared_across_launches() {
     let (rows, summary) = lines(&run);
     assert_eq!((rows.len(), &summary["launches"]), (2, &10.into()));
     let pushed = variant(&rows, "pushed")[0];
-    assert_eq!((&pushed["launches"], &pushed["t"]), (&5.into(), &pushed["welch_t"]));
+    assert_eq!(pushed["launches"], 5);
+    assert!(pushed["verdict"].is_string() && pushed["welch_p"].is_f64(), "{pushed}");
     assert_eq!(summary["plan"]["isolation"], "isolated");
 }
 

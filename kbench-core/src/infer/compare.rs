@@ -31,8 +31,8 @@ pub struct Comparison {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// The test that decides: on log-ratios of launches that have both rows, or else Welch's; positive when the row is
-    /// faster.
+    /// The test that decides: on log-ratios of launches that have both rows, or else on launches of either; positive
+    /// when the row is faster.
     pub test: Test,
     /// Welch's test on launches as if each row had its own: on logarithms of times against the sentinel.
     pub welch: Option<Test>,
@@ -66,7 +66,11 @@ pub fn compare(
     let differences = observations.differences(row, base);
     let (of_base, of_row) = (observations.anchored(base), observations.anchored(row));
     let welch = Test::welch(&of_row, &of_base);
-    let test = if differences.is_empty() { welch? } else { Test::paired(&differences)? };
+    let test = if differences.is_empty() {
+        Test::apart(&of_row, &of_base)?
+    } else {
+        Test::paired(&differences)?
+    };
     let spread_of = |of: &[Repetition]| Mean::of(of).map_or(0.0, |mean| mean.deviation);
     let spread = if differences.is_empty() {
         spread_of(&of_base).hypot(spread_of(&of_row))
@@ -124,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_share_no_launch_are_compared_by_welch() {
+    fn rows_that_share_no_launch_are_compared_all_the_same() {
         let only = |row: usize, scale: f64| {
             let mut launch = launch(&[(100.0 * scale, 90.0 * scale, 5.0); 4]);
             let keep = |block: &mut Block| block.samples.retain(|sample| sample.row == row);
@@ -133,7 +137,7 @@ mod tests {
         };
         let launches = (0..20).map(|i| only(i % 2, 1.0 + 1e-3 * (i % 5) as f64)).collect();
         let comparison = compare(&observed(launches), 0, 1, Look::ONLY).expect("enough");
-        assert_eq!(Some(comparison.test), comparison.welch);
+        assert!(comparison.test.df > 9.0 && comparison.welch.is_some(), "{comparison:?}");
         assert!((comparison.speedup - 100.0 / 90.0).abs() < 1e-3);
     }
 
