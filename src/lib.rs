@@ -73,8 +73,8 @@ pub use kbench_macros::kernel_bench;
 
 #[cfg(feature = "run")]
 pub use kbench_core::{
-    Configuration, DEFAULT_SEED, Suite, SuiteError, check, cuda, environment, gauge, harness,
-    infer, kernel, main, measure, plan, registry, report, value, watch,
+    Configuration, DEFAULT_SEED, Suite, SuiteError, Workers, check, cuda, environment, gauge,
+    harness, infer, kernel, main, measure, plan, registry, report, value, watch, worker,
 };
 
 #[cfg(feature = "run")]

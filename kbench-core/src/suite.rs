@@ -142,6 +142,7 @@ impl Suite {
         record.seconds.checking += measured.spent.checking;
         record.seconds.measuring = measured.spent.measuring;
         record.seconds.inside = measured.spent.inside;
+        record.seconds.inside_share = Some(measured.spent.inside / measured.spent.measuring);
         record.seconds.budget = effort.budget.as_secs_f64();
         Ok(self.report(record, &plan, &checked, &measured))
     }

@@ -1,8 +1,10 @@
 //! Runs of several launches, as their users see them.
 
+use std::process::Command;
+
 use serde_json::Value;
 
-use super::support::{Finished, downstream};
+use super::support::{Finished, downstream, root};
 
 fn bench(arguments: &[&str]) -> Finished {
     downstream(&[&["bench", "--quiet", "--bench", "launches", "--"], arguments].concat())
@@ -57,8 +59,7 @@ fn kernels_may_print_and_end_their_process_and_all_others_are_measured() {
 
     assert_eq!(summary["launches"], 5);
     let seconds = &summary["seconds"];
-    let share = seconds["inside"].as_f64().zip(seconds["measuring"].as_f64());
-    let share = share.map(|(inside, measuring)| inside / measuring).expect("both");
+    let share = seconds["inside_share"].as_f64().expect("a share");
     assert!((0.3..=1.0).contains(&share), "{share} of the time is inside kernels and sentinels");
     assert!(summary["contaminated_share"].is_f64() && summary["counters"].is_string());
     assert!(summary["environment"]["cores"].as_u64() >= Some(1));
@@ -102,7 +103,31 @@ fn one_launch_is_provisional_and_says_what_is_not_counted() {
 
 #[test]
 fn a_worker_without_a_controller_explains_itself() {
-    let run = bench(&["--worker"]);
-    // Cargo passes `--bench` first, so this is no worker but a flag that does not exist.
+    let mut command = Command::new(env!("CARGO"));
+    command.args(["run", "--quiet", "--example", "quickstart", "--", "--worker"]);
+    let run = Finished::of(command.current_dir(root()));
     run.assert_code(2);
+    run.assert_stderr("`--worker` is for kbench itself");
+}
+
+#[test]
+fn one_isolated_launch_is_provisional_too() {
+    let run = bench(&["--quick", "--isolate", "--variant", "doubled,pushed", "--format", "json"]);
+    run.assert_code(0);
+    let (rows, _) = lines(&run);
+    for row in variant(&rows, "pushed") {
+        let verdict = row["verdict"].as_str().unwrap_or_default();
+        assert!(verdict.starts_with("provisional "), "{row}");
+    }
+}
+
+#[test]
+fn more_launches_than_fit_are_cut_to_those_that_do() {
+    let flags = ["--launches", "1000", "--budget", "500ms", "--format", "json"];
+    let run = bench(&[&flags[..], &["--variant", "doubled,pushed"]].concat());
+    run.assert_code(0);
+    let (rows, summary) = lines(&run);
+    assert!(rows.iter().all(|row| row["status"] == "ok"), "{rows:?}");
+    let launches = summary["launches"].as_u64().expect("a number");
+    assert!((1..200).contains(&launches), "{launches}");
 }

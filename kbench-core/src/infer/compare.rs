@@ -1,12 +1,9 @@
 //! A row against its base.
 
-use super::estimate::UNSTABLE;
+use super::estimate::{CONFIDENCE, UNSTABLE};
 use super::observe::{Observations, Repetition, Scope};
 use super::test::{Mean, Test, hedges_g};
 use crate::measure::Look;
-
-/// Confidence of the intervals that are shown.
-const CONFIDENCE: f64 = 0.95;
 
 /// Share of the error rate that is spent on looks before the last one. Little, so that the last one loses next to
 /// nothing; enough, because what can be decided early is usually plain.
@@ -62,8 +59,8 @@ pub fn compare(
     row: usize,
     look: Look,
 ) -> Option<Comparison> {
-    // The log-ratio of base over row, so that positive means faster.
-    let differences = observations.differences(row, base);
+    // How many times as long the base takes, so that positive means faster.
+    let differences = observations.differences(base, row);
     let (of_base, of_row) = (observations.anchored(base), observations.anchored(row));
     let welch = Test::welch(&of_row, &of_base);
     let test = if differences.is_empty() {

@@ -4,6 +4,9 @@ use super::observe::Repetition;
 use super::test::{Mean, student_quantile};
 use super::trend::kendall;
 
+/// Confidence of the intervals that are shown.
+pub(super) const CONFIDENCE: f64 = 0.95;
+
 /// A spread beyond this is flagged as unstable.
 pub(super) const UNSTABLE: f64 = 0.20;
 
@@ -34,7 +37,7 @@ impl Estimate {
     pub fn of(logarithms: &[Repetition]) -> Option<Self> {
         let mean = Mean::of(logarithms)?;
         let half = if mean.df > 0.0 {
-            student_quantile(0.975, mean.df) * mean.error
+            student_quantile(0.5 + CONFIDENCE / 2.0, mean.df) * mean.error
         } else {
             f64::INFINITY
         };

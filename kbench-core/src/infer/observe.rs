@@ -1,5 +1,7 @@
 //! From samples to independent repetitions of their logarithms.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::measure::Measurement;
 use crate::worker::{Block, Sample, chain_of, is_contaminated, quiet_level};
 
@@ -93,7 +95,7 @@ impl Observations {
         };
         let repetitions: Vec<Vec<BlockRows>> =
             launches.iter().map(admitted).filter(|blocks| !blocks.is_empty()).collect();
-        let scope = if launches.len() > 1 { Scope::Launches } else { Scope::Segments };
+        let scope = scope(&launches);
         let repetitions = match scope {
             Scope::Launches => repetitions,
             Scope::Segments => repetitions.into_iter().flat_map(segments).collect(),
@@ -111,9 +113,9 @@ impl Observations {
         self.medians(|block| block.of_row(row).map(|sample| sample.anchored).collect())
     }
 
-    /// Log-ratios of two rows, from blocks that have both.
-    pub fn differences(&self, base: usize, row: usize) -> Vec<Repetition> {
-        self.medians(|block| block.differences(base, row))
+    /// Logarithms of how many times as long one row takes as another, from blocks that have both.
+    pub fn differences(&self, row: usize, other: usize) -> Vec<Repetition> {
+        self.medians(|block| block.differences(row, other))
     }
 
     /// The median over all values of every repetition that has any.
@@ -153,6 +155,18 @@ impl Repetition {
     }
 }
 
+/// Launches are repetitions of a row when it is in several of them.
+fn scope(launches: &[&Vec<Block>]) -> Scope {
+    let mut launches_of: BTreeMap<usize, usize> = BTreeMap::new();
+    for blocks in launches {
+        let rows = blocks.iter().flat_map(|block| block.samples.iter().map(|sample| sample.row));
+        for row in rows.collect::<BTreeSet<usize>>() {
+            *launches_of.entry(row).or_default() += 1;
+        }
+    }
+    if launches_of.values().any(|count| *count > 1) { Scope::Launches } else { Scope::Segments }
+}
+
 impl BlockRows {
     fn of(block: &Block) -> Self {
         let mut rows: Vec<(usize, Vec<Logarithms>)> = Vec::new();
@@ -174,8 +188,9 @@ impl BlockRows {
     /// Log-ratios of the first samples of two rows, and of the second ones. The block is mirrored: a drift adds to one
     /// what it takes from the other, and their median is free of it; a sample that was hit by something spoils one pair
     /// and not the block.
-    fn differences(&self, base: usize, row: usize) -> Vec<f64> {
-        self.of_row(row).zip(self.of_row(base)).map(|(row, base)| row.time - base.time).collect()
+    fn differences(&self, row: usize, other: usize) -> Vec<f64> {
+        let pairs = self.of_row(row).zip(self.of_row(other));
+        pairs.map(|(row, other)| row.time - other.time).collect()
     }
 }
 
@@ -230,7 +245,23 @@ pub(super) mod tests {
         let two = observations(vec![launch(&[(10.0, 20.0, 5.0); 5]), launch(&[(11.0, 22.0, 5.0)])]);
         assert_eq!((two.scope, two.times(1).len()), (Scope::Launches, 2));
         assert!(two.times(2).is_empty());
-        assert!(two.differences(0, 1).iter().all(|d| (d.value - 2_f64.ln()).abs() < 1e-12));
+        assert!(two.differences(1, 0).iter().all(|d| (d.value - 2_f64.ln()).abs() < 1e-12));
+    }
+
+    #[test]
+    fn a_single_launch_of_each_row_gives_segments() {
+        let only = |row: usize| {
+            let mut launch = launch(&[(10.0, 20.0, 5.0); 24]);
+            let keep = |block: &mut Block| block.samples.retain(|sample| sample.row == row);
+            launch.cells[0].iter_mut().for_each(keep);
+            launch
+        };
+        let apart = observations(vec![only(0), only(1)]);
+        assert_eq!(
+            (apart.scope, apart.times(0).len(), apart.times(1).len()),
+            (Scope::Segments, 12, 12)
+        );
+        assert!(apart.differences(1, 0).is_empty());
     }
 
     #[test]
@@ -239,7 +270,7 @@ pub(super) mod tests {
         blocks.extend([(30.0, 20.0, 6.0); 5]); // a fifth slower
         let observed = observations(vec![launch(&blocks), launch(&blocks)]);
         assert_eq!((observed.blocks, observed.contaminated, observed.is_loaded), (30, 10, false));
-        let differences = observed.differences(0, 1);
+        let differences = observed.differences(1, 0);
         assert!(differences.iter().all(|d| (d.value - 2_f64.ln()).abs() < 1e-12));
     }
 

@@ -87,7 +87,7 @@ fn run(seed: u64, cell: &Cell, truth: f64) -> Outcome {
         measurement.launches.push(machine.launch(1000.0 / truth));
         if LOOKS.contains(&measurement.launches.len()) {
             let interim = Look { is_last: false, ..look };
-            if rules.outlook(&measurement, 0, cell, interim, 1) == Outlook::Decided {
+            if rules.outlooks(&measurement, &[(0, cell)], interim, 1) == [Outlook::Decided] {
                 look = interim;
                 break;
             }

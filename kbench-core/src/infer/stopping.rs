@@ -6,7 +6,7 @@
 use super::observe::{Calm, Observations, median};
 use super::verdict::is_equivalent;
 use super::{Comparison, Rules, compare};
-use crate::measure::{Judge, Look, Measurement, Outlook, Spread};
+use crate::measure::{Indexed, Judge, Look, Measurement, Outlook, Spread};
 use crate::plan::Cell;
 
 /// A difference is known well enough when its interval is at most this part of it, to either side.
@@ -16,57 +16,79 @@ const WELL_KNOWN: f64 = 0.5;
 const PAIRS_PER_BLOCK: f64 = 2.0;
 
 impl Judge for Rules {
-    fn outlook(
+    fn outlooks(
         &self,
         measurement: &Measurement,
-        index: usize,
-        cell: &Cell,
+        cells: &[Indexed<'_>],
         look: Look,
         comparisons: usize,
-    ) -> Outlook {
-        let observations = Observations::of(measurement, index, Calm::of(measurement));
-        let Some(base) = cell.base else { return Outlook::Settled };
-        let found: Vec<Comparison> = (0..cell.rows.len())
-            .filter(|row| *row != base)
-            .filter_map(|row| compare(&observations, base, row, look))
-            .collect();
-        let known = |comparison: &Comparison| {
-            let level = self.significance * comparison.share / comparisons.max(1) as f64;
-            let half = comparison.test.half_width(1.0 - level);
-            half <= WELL_KNOWN * comparison.test.difference.abs()
-        };
-        if found.is_empty() {
-            Outlook::Settled
-        } else if found.iter().all(known) {
-            Outlook::Decided
-        } else if found.iter().all(|c| known(c) || is_equivalent(c, *self)) {
-            Outlook::Settled
-        } else {
-            Outlook::Open
-        }
+    ) -> Vec<Outlook> {
+        let calm = Calm::of(measurement);
+        let level = self.significance / comparisons.max(1) as f64;
+        cells
+            .iter()
+            .map(|(index, cell)| {
+                let observations = Observations::of(measurement, *index, calm);
+                outlook(*self, &observations, cell, look, level)
+            })
+            .collect()
     }
 
-    fn spread(&self, measurement: &Measurement, index: usize, cell: &Cell) -> Option<Spread> {
-        let observations = Observations::of(measurement, index, Calm::of(measurement));
-        let base = cell.base?;
-        let launches = (0..cell.rows.len())
-            .filter(|row| *row != base)
-            .map(|row| observations.differences(base, row))
-            .find(|differences| !differences.is_empty())?;
-        let within: Vec<f64> = launches.iter().filter_map(|launch| launch.variance).collect();
-        if launches.len() < 2 || within.len() < launches.len() {
-            return None;
-        }
-        let per_launch = launches.iter().map(|launch| launch.count as f64).sum::<f64>()
-            / (PAIRS_PER_BLOCK * launches.len() as f64);
-        let explained = median(&within);
-        let centres: Vec<f64> = launches.iter().map(|launch| launch.value).collect();
-        let mean = centres.iter().sum::<f64>() / centres.len() as f64;
-        let between =
-            centres.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / (centres.len() - 1) as f64;
-        Some(Spread {
-            blocks: (explained * per_launch).sqrt(),
-            launches: (between - explained).max(0.0).sqrt(),
-        })
+    fn spreads(&self, measurement: &Measurement, cells: &[Indexed<'_>]) -> Vec<Option<Spread>> {
+        let calm = Calm::of(measurement);
+        cells
+            .iter()
+            .map(|(index, cell)| spread(&Observations::of(measurement, *index, calm), cell))
+            .collect()
     }
+}
+
+fn outlook(
+    rules: Rules,
+    observations: &Observations,
+    cell: &Cell,
+    look: Look,
+    level: f64,
+) -> Outlook {
+    let Some(base) = cell.base else { return Outlook::Settled };
+    let found: Vec<Comparison> = (0..cell.rows.len())
+        .filter(|row| *row != base)
+        .filter_map(|row| compare(observations, base, row, look))
+        .collect();
+    let known = |comparison: &Comparison| {
+        let half = comparison.test.half_width(1.0 - level * comparison.share);
+        half <= WELL_KNOWN * comparison.test.difference.abs()
+    };
+    if found.is_empty() {
+        Outlook::Settled
+    } else if found.iter().all(known) {
+        Outlook::Decided
+    } else if found.iter().all(|c| known(c) || is_equivalent(c, rules)) {
+        Outlook::Settled
+    } else {
+        Outlook::Open
+    }
+}
+
+fn spread(observations: &Observations, cell: &Cell) -> Option<Spread> {
+    let base = cell.base?;
+    let launches = (0..cell.rows.len())
+        .filter(|row| *row != base)
+        .map(|row| observations.differences(row, base))
+        .find(|differences| !differences.is_empty())?;
+    let within: Vec<f64> = launches.iter().filter_map(|launch| launch.variance).collect();
+    if launches.len() < 2 || within.len() < launches.len() {
+        return None;
+    }
+    let per_launch = launches.iter().map(|launch| launch.count as f64).sum::<f64>()
+        / (PAIRS_PER_BLOCK * launches.len() as f64);
+    let explained = median(&within);
+    let centres: Vec<f64> = launches.iter().map(|launch| launch.value).collect();
+    let mean = centres.iter().sum::<f64>() / centres.len() as f64;
+    let between =
+        centres.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / (centres.len() - 1) as f64;
+    Some(Spread {
+        blocks: (explained * per_launch).sqrt(),
+        launches: (between - explained).max(0.0).sqrt(),
+    })
 }

@@ -83,7 +83,11 @@ pub fn judge(comparisons: &[Comparison], rules: Rules) -> Vec<Judged> {
         .zip(holm(&p))
         .map(|(comparison, p_adjusted)| Judged {
             p_adjusted,
-            detectable: comparison.test.detectable(level * comparison.share).exp_m1(),
+            detectable: comparison
+                .test
+                .detectable(level * comparison.share)
+                .max(comparison.floor)
+                .exp_m1(),
             verdict: Verdict {
                 judgement: judge_one(comparison, p_adjusted, rules),
                 provisional: comparison.scope == Scope::Segments,

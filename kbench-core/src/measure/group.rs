@@ -1,12 +1,15 @@
 //! Cells that are measured together, launch by launch.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use super::effort::FEWEST_BLOCKS;
 use super::roster::{Roster, RosterCell};
-use super::schedule::{Costs, FEWEST_LAUNCHES, PILOT_LAUNCHES, interim_looks, launches};
+use super::schedule::{
+    Costs, FEWEST_LAUNCHES, PILOT_LAUNCHES, START_SHARE, interim_looks, launches,
+};
 use super::session::Session;
-use super::{Assignment, Isolation, Look, Measured, Outlook, Spread};
+use super::{Assignment, Indexed, Isolation, Look, Measured, Outlook, Spread};
 use crate::check::Standing;
 use crate::watch::{Stage, Watch};
 use crate::worker::{
@@ -51,6 +54,10 @@ pub(super) struct Group<'a> {
     correction: f64,
     /// Launches whose worker ended before its time.
     lost: u32,
+    /// Whether results were looked at after timing, and what is counted was counted.
+    looked_aside: bool,
+    /// Why there are no more launches.
+    ended: bool,
     order: Order,
 }
 
@@ -68,6 +75,8 @@ struct Schedule {
     taken: Vec<f64>,
     /// How many launches there are to be.
     launches: u32,
+    /// How many there may be: one for every block.
+    most: u32,
     /// How many there have been.
     done: u32,
     /// After how many of them the figures are looked at.
@@ -111,6 +120,8 @@ impl<'a> Group<'a> {
             start: 0.0,
             correction: 1.0,
             lost: 0,
+            looked_aside: false,
+            ended: false,
             order: Order::new(assignment.seed.rotate_left(17), number),
         };
         let link = assignment.launcher.launch(number)?;
@@ -124,7 +135,7 @@ impl<'a> Group<'a> {
             if let Reply::Calling(place) = reply
                 && let Some(cell) = names.cell(place.cell)
             {
-                let (done, all) = (place.cell as f64, waiting.len() as f64);
+                let (done, all) = (place.cell as f64, names.cells.len() as f64);
                 watch.step(Stage::Calibrating, done, all, &assignment.plan.cells[cell].name());
             }
         });
@@ -132,14 +143,14 @@ impl<'a> Group<'a> {
         group.roster.cells = session.roster.cells[..ready].to_vec();
         group.outlooks = vec![Outlook::Open; ready];
         match calibrated {
+            Ok(_) if ready == 0 => return Err(LinkError::Idle),
             Ok(done) => {
                 group.start = begun.elapsed().as_secs_f64() - done.calibration_seconds;
                 session.roster = group.roster.clone();
                 group.first = Some(session);
                 group.harmonise();
             }
-            // All cells were ready, so there is nobody to blame.
-            Err(error) if ready == session.ready.len() => return Err(error),
+            Err(error) if session.calling.is_none() => return Err(error),
             Err(error) => group.blame(&session, &error),
         }
         Ok(group)
@@ -177,7 +188,8 @@ impl<'a> Group<'a> {
             self.fit(share);
         }
         let mut schedule = self.schedule(share);
-        while schedule.done < schedule.launches && self.open_cells().next().is_some() {
+        while schedule.done < schedule.launches && !self.ended && self.open_cells().next().is_some()
+        {
             let left = schedule.end.saturating_duration_since(Instant::now()).as_secs_f64();
             let slot = left / schedule.launches_left();
             if schedule.done > 0 && slot < WORTHWHILE * schedule.slot() {
@@ -239,8 +251,8 @@ impl<'a> Group<'a> {
         let most = blocks.iter().copied().fold(1.0, f64::max) as u32;
         let count = match effort.launches {
             _ if !self.assignment.launcher.is_fresh() => 1,
-            Some(count) => count,
-            None => launches(share.min(1.2 * wanted), costs, None).min(most),
+            Some(count) => count.min(costs.fit(share)).max(1),
+            None => launches(share.min((1.0 + START_SHARE) * wanted), costs, None).min(most),
         };
         let available = share - f64::from(count) * (costs.start + costs.warm_up);
         let scale = (available / wanted).clamp(0.0, 1.0);
@@ -252,6 +264,7 @@ impl<'a> Group<'a> {
             is_bound: scale < 1.0,
             blocks: blocks.into_iter().map(|blocks| blocks * scale).collect(),
             launches: count,
+            most,
             done: 0,
             looks: interim_looks(count),
         }
@@ -259,105 +272,106 @@ impl<'a> Group<'a> {
 
     /// Decides once more how many launches there are, now that variances are known.
     fn plan_anew(&self, schedule: &mut Schedule) {
-        let plan = self.assignment.plan;
-        let mut spreads: Vec<Spread> = self
-            .open_cells()
-            .filter_map(|position| {
-                let cell = self.roster.cells[position].cell;
-                let measurement = &self.measured.measurement;
-                self.assignment.judge.spread(measurement, cell, &plan.cells[cell])
-            })
-            .collect();
+        let open: Vec<usize> = self.open_cells().collect();
+        let measurement = &self.measured.measurement;
+        let found = self.assignment.judge.spreads(measurement, &self.indexed(&open));
+        let mut spreads: Vec<Spread> = found.into_iter().flatten().collect();
         spreads.sort_by(|a, b| (a.launches / a.blocks).total_cmp(&(b.launches / b.blocks)));
         let passed = schedule.begun.elapsed().as_secs_f64();
         let planned = passed + schedule.launches_left() * self.launch_seconds(schedule);
         let seconds = planned.min((schedule.end - schedule.begun).as_secs_f64());
         let middle = spreads.get(spreads.len() / 2).copied();
-        schedule.launches = launches(seconds, self.costs(), middle).max(schedule.done + 1);
+        let best = launches(seconds, self.costs(), middle).min(schedule.most);
+        schedule.launches = best.max(schedule.done + 1);
         schedule.looks = interim_looks(schedule.launches);
     }
 
     /// Looks at the figures; cells that are decided leave.
     fn look(&mut self, schedule: &Schedule) {
-        let Assignment { plan, judge, .. } = self.assignment;
         let look = Look { interim: schedule.looks.len() as u32, is_last: false };
         let comparisons = comparisons(self.assignment, self.measured);
-        for (position, RosterCell { cell, .. }) in self.roster.cells.iter().enumerate() {
-            if self.outlooks[position] == Outlook::Decided {
-                continue;
-            }
-            let measurement = &self.measured.measurement;
-            let outlook = judge.outlook(measurement, *cell, &plan.cells[*cell], look, comparisons);
+        let open: Vec<usize> = (0..self.outlooks.len())
+            .filter(|position| self.outlooks[*position] != Outlook::Decided)
+            .collect();
+        let measurement = &self.measured.measurement;
+        let cells = self.indexed(&open);
+        let outlooks = self.assignment.judge.outlooks(measurement, &cells, look, comparisons);
+        for (position, outlook) in open.into_iter().zip(outlooks) {
             self.outlooks[position] = outlook;
             if outlook == Outlook::Decided {
-                self.measured.looks[*cell] = Some(look);
+                self.measured.looks[self.roster.cells[position].cell] = Some(look);
             }
         }
+    }
+
+    /// Some cells of the roster as the plan has them.
+    fn indexed(&self, positions: &[usize]) -> Vec<Indexed<'a>> {
+        let cells = &self.assignment.plan.cells;
+        let index = |position: &usize| self.roster.cells[*position].cell;
+        positions.iter().map(|position| (index(position), &cells[index(position)])).collect()
     }
 
     /// One launch, or one of every row when rows are isolated.
     fn round(&mut self, schedule: &mut Schedule, slot: f64) {
-        let open: Vec<usize> = self.open_cells().collect();
-        let roster = Roster { cells: open.iter().map(|p| self.roster.cells[*p].clone()).collect() };
-        match self.assignment.isolation {
-            Isolation::Shared => {
-                let session = match self.first.take() {
-                    // Nobody can be decided before the first launch, so the roster is still that of the calibration.
-                    Some(session) => Ok(session),
-                    None => self.start(roster),
-                };
-                self.launch(session, schedule, slot);
+        let open = self.open_cells().map(|position| self.live_cell(position));
+        let roster = Roster { cells: open.collect() };
+        match (self.assignment.isolation, self.first.take()) {
+            // Nobody can be decided before the first launch, so the worker that calibrated has all that is wanted.
+            (Isolation::Shared, Some(session)) => self.launch(session, schedule, slot),
+            (Isolation::Shared, None) => {
+                if let Some(session) = self.start(roster) {
+                    self.launch(session, schedule, slot - self.start);
+                }
             }
-            Isolation::Isolated => {
-                if let Some(mut session) = self.first.take() {
+            (Isolation::Isolated, first) => {
+                if let Some(mut session) = first {
                     self.look_aside(&mut session, schedule);
                 }
                 let rows = roster.cells.iter().map(|cell| cell.rows.len()).max().unwrap_or(0);
                 for row in self.order.permutation(rows) {
-                    let session = self.start(roster.only(row));
-                    self.launch(session, schedule, slot / rows as f64);
+                    if let Some(session) = self.start(roster.only(row)) {
+                        self.launch(session, schedule, slot / rows as f64 - self.start);
+                    }
                 }
             }
         }
     }
 
-    /// Starts a worker for some rows, and lets it make their data.
-    fn start(&mut self, roster: Roster) -> Result<Session<'a>, LinkError> {
+    /// Starts a worker for some rows, and lets it make their data; none when it cannot.
+    fn start(&mut self, roster: Roster) -> Option<Session<'a>> {
         let begun = Instant::now();
         let number = self.measured.measurement.launches.len() as u64;
         let request = Request::Prepare(self.preparation(&roster, number));
-        let link = self.assignment.launcher.launch(number)?;
+        let link = match self.assignment.launcher.launch(number) {
+            Ok(link) => link,
+            Err(error) => {
+                self.give_up(&error);
+                return None;
+            }
+        };
         let mut session = Session::new(link, self.assignment.plan, roster);
         if let Err(error) = session.ask(&request, self.measured, &mut |_| {}) {
             self.blame(&session, &error);
+            return None;
         }
         self.start = begun.elapsed().as_secs_f64();
-        Ok(session)
+        Some(session)
     }
 
     /// Measures with a worker, and keeps what it took, also when it ends before its time.
-    fn launch(
-        &mut self,
-        session: Result<Session<'a>, LinkError>,
-        schedule: &mut Schedule,
-        slot: f64,
-    ) {
-        let mut session = match session {
-            Ok(session) => session,
-            Err(error) => return self.fail_all(&error),
-        };
-        let is_first = self.measured.measurement.launches.is_empty();
-        let visits = self.visits(&session, schedule, slot - self.start);
+    fn launch(&mut self, mut session: Session<'a>, schedule: &mut Schedule, seconds: f64) {
+        let visits = self.visits(&session, schedule, seconds);
         let begun = Instant::now();
-        match session.ask(&Request::Measure(visits), self.measured, &mut |_| {}) {
+        let measured = session.ask(&Request::Measure(visits), self.measured, &mut |_| {});
+        match &measured {
             Ok(_) => self.correct(&session, begun.elapsed().as_secs_f64()),
-            Err(error) => self.blame(&session, &error),
+            Err(error) => self.blame(&session, error),
         }
         for (position, RosterCell { cell, .. }) in self.roster.cells.iter().enumerate() {
             let counted = session.launch.cells[*cell].iter().filter(|block| !block.requeued);
-            schedule.taken[position] += counted.count() as f64 / self.processes() as f64;
+            schedule.taken[position] += counted.count() as f64 / self.processes(position) as f64;
         }
-        if is_first && self.assignment.isolation == Isolation::Shared {
+        if measured.is_ok() && self.assignment.isolation == Isolation::Shared {
             self.look_aside(&mut session, schedule);
         }
         self.measured.measurement.launches.push(std::mem::take(&mut session.launch));
@@ -368,17 +382,22 @@ impl<'a> Group<'a> {
 
     /// Checks and counts that need a worker but no clock; their time is not that of measuring.
     fn look_aside(&mut self, session: &mut Session<'a>, schedule: &mut Schedule) {
+        if self.looked_aside {
+            return;
+        }
         let begun = Instant::now();
         let mut requests = vec![Request::Recheck];
         if self.assignment.inspect {
             requests.push(Request::Inspect);
         }
-        for request in requests {
-            if let Err(error) = session.ask(&request, self.measured, &mut |_| {}) {
-                self.blame(session, &error);
-                break;
+        // A worker that ends while it looks is to blame on a row; the next launch looks at the others.
+        self.looked_aside = requests.iter().all(|request| {
+            let asked = session.ask(request, self.measured, &mut |_| {});
+            if let Err(error) = &asked {
+                self.blame(session, error);
             }
-        }
+            asked.is_ok()
+        });
         self.measured.spent.checking += begun.elapsed().as_secs_f64();
         schedule.end += begun.elapsed();
     }
@@ -393,13 +412,27 @@ impl<'a> Group<'a> {
         };
         let freed = seconds_of(Outlook::Decided, &|p| schedule.blocks[p] - schedule.taken[p]);
         let gain = freed.max(0.0) / schedule.launches_left() / seconds_of(Outlook::Open, &|_| 1.0);
-        let position_of = |cell: usize| self.roster.cells.iter().position(|c| c.cell == cell);
-        let visit = |(place, cell): (usize, &RosterCell)| {
-            let position = position_of(cell.cell)?;
+        let positions: HashMap<usize, usize> =
+            self.roster.cells.iter().enumerate().map(|(i, cell)| (cell.cell, i)).collect();
+        let planned = |position: usize| {
             let extra = if self.outlooks[position] == Outlook::Open { gain } else { 0.0 };
+            schedule.per_launch(position) + extra
+        };
+        let planned_seconds: f64 = session
+            .roster
+            .cells
+            .iter()
+            .filter_map(|cell| positions.get(&cell.cell))
+            .map(|position| planned(*position) * self.block_seconds(*position))
+            .sum();
+        let stretch = match schedule.is_bound {
+            true => AMPLE * (seconds / planned_seconds).max(1.0),
+            false => 1.0,
+        };
+        let visit = |(place, cell): (usize, &RosterCell)| {
+            let position = *positions.get(&cell.cell)?;
             let rows = session.roster.visit_rows(place, self.measured);
-            let planned = schedule.per_launch(position) + extra;
-            let blocks = if schedule.is_bound { AMPLE * planned } else { planned }.round() as u32;
+            let blocks = (stretch * planned(position)).round() as u32;
             (!rows.is_empty()).then_some(Visit { cell: place, blocks, rows })
         };
         let cells = session.roster.cells.iter().enumerate().filter_map(visit).collect();
@@ -430,35 +463,43 @@ impl<'a> Group<'a> {
 
     /// Finds out whose fault it is that a worker ended before its time.
     fn blame(&mut self, session: &Session<'a>, error: &LinkError) {
-        let unready = session.ready.iter().position(|ready| !ready);
-        match (session.calling, unready) {
-            (Some((cell, row)), _) => {
-                let failure = &mut self.measured.rows[cell][row].failure;
-                failure.get_or_insert_with(|| error.to_string());
-            }
-            (None, Some(position)) if matches!(error, LinkError::Ended(_)) => {
-                let RosterCell { cell, rows } = &session.roster.cells[position];
+        let place = session.calling.filter(|_| matches!(error, LinkError::Ended(_)));
+        let guilty = place.and_then(|place| {
+            let RosterCell { cell, rows } = session.roster.cells.get(place.cell)?;
+            let rows = match place.row {
+                Some(row) => vec![*rows.get(row)?],
+                None => rows.clone(),
+            };
+            Some((*cell, rows))
+        });
+        match guilty {
+            Some((cell, rows)) => {
                 for row in rows {
-                    let failure = &mut self.measured.rows[*cell][*row].failure;
+                    let failure = &mut self.measured.rows[cell][row].failure;
                     failure.get_or_insert_with(|| error.to_string());
                 }
             }
-            (None, None) if matches!(error, LinkError::Ended(_)) && self.lost < LOST_LAUNCHES => {
+            None if matches!(error, LinkError::Ended(_)) && self.lost < LOST_LAUNCHES => {
                 self.lost += 1;
             }
-            _ => {
-                self.roster = session.roster.clone();
-                self.outlooks.resize(self.roster.cells.len(), Outlook::Open);
-                self.fail_all(error);
-            }
+            None => self.give_up(error),
         }
     }
 
-    fn fail_all(&mut self, error: &LinkError) {
+    /// Ends the measuring of this group: rows that have samples keep them and say why there are no more.
+    fn give_up(&mut self, error: &LinkError) {
+        self.ended = true;
         for RosterCell { cell, rows } in &self.roster.cells {
             for row in rows {
-                let failure = &mut self.measured.rows[*cell][*row].failure;
-                failure.get_or_insert_with(|| error.to_string());
+                let launches = &self.measured.measurement.launches;
+                let mut blocks = launches.iter().flat_map(|launch| &launch.cells[*cell]);
+                let has_samples = blocks.any(|b| b.samples.iter().any(|s| s.row == *row));
+                let known = &mut self.measured.rows[*cell][*row];
+                if has_samples {
+                    known.remark = Some(format!("measuring ended early: {error}"));
+                } else {
+                    known.failure.get_or_insert_with(|| error.to_string());
+                }
             }
         }
     }
@@ -480,6 +521,14 @@ impl<'a> Group<'a> {
             self.outlooks[*position] != Outlook::Decided
                 && self.calibrations(*position).next().is_some()
         })
+    }
+
+    /// A cell with those of its rows that have not failed.
+    fn live_cell(&self, position: usize) -> RosterCell {
+        let RosterCell { cell, rows } = &self.roster.cells[position];
+        let known = &self.measured.rows[*cell];
+        let rows = rows.iter().copied().filter(|row| known[*row].is_live()).collect();
+        RosterCell { cell: *cell, rows }
     }
 
     /// Calibrations of a cell's live rows.
@@ -506,17 +555,16 @@ impl<'a> Group<'a> {
 
     fn costs(&self) -> Costs {
         let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
-        let start = self.start * self.processes() as f64;
-        Costs { start, warm_up: WARM_UP_BLOCKS * pass, pass }
+        let positions = 0..self.roster.cells.len();
+        let processes = positions.map(|position| self.processes(position)).max().unwrap_or(1);
+        Costs { start: self.start * processes as f64, warm_up: WARM_UP_BLOCKS * pass, pass }
     }
 
-    /// Processes of one launch: isolated rows have one each.
-    fn processes(&self) -> usize {
+    /// Processes of one launch that visit a cell: isolated rows have one each.
+    fn processes(&self, position: usize) -> usize {
         match self.assignment.isolation {
             Isolation::Shared => 1,
-            Isolation::Isolated => {
-                self.roster.cells.iter().map(|cell| cell.rows.len()).max().unwrap_or(1)
-            }
+            Isolation::Isolated => self.live_cell(position).rows.len().max(1),
         }
     }
 }

@@ -37,29 +37,31 @@ pub struct Spread {
     pub launches: f64,
 }
 
+/// A cell of the plan with its index there.
+pub type Indexed<'a> = (usize, &'a Cell);
+
 /// Whoever looks at the figures between launches.
 pub trait Judge {
-    /// What can be said of a cell, of which the report will have `comparisons` in all.
-    fn outlook(
+    /// What can be said of each of some cells, when the report will have `comparisons` in all.
+    fn outlooks(
         &self,
         measurement: &Measurement,
-        index: usize,
-        cell: &Cell,
+        cells: &[Indexed<'_>],
         look: Look,
         comparisons: usize,
-    ) -> Outlook;
+    ) -> Vec<Outlook>;
 
-    /// Where the variance of a cell comes from; none before there is enough to tell.
-    fn spread(&self, measurement: &Measurement, index: usize, cell: &Cell) -> Option<Spread>;
+    /// Where the variance of each of some cells comes from; none before there is enough to tell.
+    fn spreads(&self, measurement: &Measurement, cells: &[Indexed<'_>]) -> Vec<Option<Spread>>;
 }
 
 /// Never stops early.
 impl Judge for () {
-    fn outlook(&self, _: &Measurement, _: usize, _: &Cell, _: Look, _: usize) -> Outlook {
-        Outlook::Open
+    fn outlooks(&self, _: &Measurement, cells: &[Indexed<'_>], _: Look, _: usize) -> Vec<Outlook> {
+        vec![Outlook::Open; cells.len()]
     }
 
-    fn spread(&self, _: &Measurement, _: usize, _: &Cell) -> Option<Spread> {
-        None
+    fn spreads(&self, _: &Measurement, cells: &[Indexed<'_>]) -> Vec<Option<Spread>> {
+        vec![None; cells.len()]
     }
 }

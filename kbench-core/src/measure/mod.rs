@@ -13,7 +13,7 @@ mod session;
 mod stage;
 
 pub use effort::Effort;
-pub use judge::{Judge, Look, Outlook, Spread};
+pub use judge::{Indexed, Judge, Look, Outlook, Spread};
 pub use stage::{Assignment, Isolation, Measured, RowMeasured, Spent, measure_plan};
 
 use crate::worker::Block;

@@ -15,7 +15,7 @@ const GOOD_LAUNCHES: u32 = 15;
 const MOST_LAUNCHES: u32 = 40;
 
 /// Share of the time that may go into starting workers and making their data.
-const START_SHARE: f64 = 0.08;
+pub(super) const START_SHARE: f64 = 0.08;
 
 /// Launches after which variances are believed.
 pub(super) const PILOT_LAUNCHES: u32 = 4;
@@ -37,13 +37,20 @@ pub(super) struct Costs {
     pub(super) pass: f64,
 }
 
+impl Costs {
+    /// Launches that fit in a given time, with one pass each.
+    pub(super) fn fit(self, seconds: f64) -> u32 {
+        (seconds / (self.start + self.warm_up + self.pass)) as u32
+    }
+}
+
 /// The number of launches in a given time.
 ///
 /// With b blocks in each of n launches a mean has the variance (σ²_launches + σ²_blocks / b) / n, and the time is
 /// n · (start + b · pass); the best b is √(start / pass) · σ_blocks / σ_launches (Kalibera and Jones 2013).
 pub(super) fn launches(seconds: f64, costs: Costs, spread: Option<Spread>) -> u32 {
     let Costs { start, warm_up, pass } = costs;
-    let fit = (seconds / (start + warm_up + pass)) as u32;
+    let fit = costs.fit(seconds);
     if fit < FEWEST_LAUNCHES {
         return 1;
     }

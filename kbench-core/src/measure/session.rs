@@ -3,7 +3,7 @@
 use super::roster::Roster;
 use super::{Launch, Measured, RowMeasured};
 use crate::plan::Plan;
-use crate::worker::{Done, Link, LinkError, Reply, Request};
+use crate::worker::{Done, Link, LinkError, Place, Reply, Request};
 
 /// A worker with its rows.
 pub(super) struct Session<'a> {
@@ -13,8 +13,8 @@ pub(super) struct Session<'a> {
     pub(super) launch: Launch,
     /// Whether each cell of the roster is prepared, or failed to be.
     pub(super) ready: Vec<bool>,
-    /// The row that it was calling for the first time when it was last heard of.
-    pub(super) calling: Option<(usize, usize)>,
+    /// What it was about to call for the first time when it was last heard of.
+    pub(super) calling: Option<Place>,
 }
 
 impl<'a> Session<'a> {
@@ -54,7 +54,7 @@ struct Notes<'s> {
     roster: &'s Roster,
     launch: &'s mut Launch,
     ready: &'s mut Vec<bool>,
-    calling: &'s mut Option<(usize, usize)>,
+    calling: &'s mut Option<Place>,
     rows: &'s mut [Vec<RowMeasured>],
 }
 
@@ -62,8 +62,10 @@ impl Notes<'_> {
     fn take(&mut self, reply: Reply) -> Option<()> {
         let rows = &mut *self.rows;
         match reply {
-            Reply::Calling(place) => *self.calling = self.roster.row(place.cell, place.row),
+            Reply::Calling(place) => *self.calling = Some(place),
+            Reply::Called => *self.calling = None,
             Reply::Prepared(prepared) => {
+                *self.calling = None;
                 *self.ready.get_mut(prepared.cell)? = true;
                 for (row, calibration) in prepared.calibrations.into_iter().enumerate() {
                     let (cell, row) = self.roster.row(prepared.cell, row)?;
@@ -76,6 +78,7 @@ impl Notes<'_> {
                 self.launch.cells[cell].push(block);
             }
             Reply::Failed(failed) => {
+                *self.calling = None;
                 let whole = self.roster.cells.get(failed.cell)?;
                 let failing = match failed.row {
                     Some(row) => vec![*whole.rows.get(row)?],

@@ -82,6 +82,8 @@ pub struct RowMeasured {
     pub allocations: Option<Allocations>,
     /// What one call makes the processor do.
     pub counters: Option<CounterFigures>,
+    /// What else is to be known of it.
+    pub remark: Option<String>,
     /// Why it has no samples, or none that count.
     pub failure: Option<String>,
     /// Why its turn did not come.

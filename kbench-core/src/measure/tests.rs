@@ -166,17 +166,39 @@ fn a_decided_cell_leaves_early() {
     assert!(visited < 20, "it was in {visited} launches");
 }
 
-/// A worker that ends in its second launch while it calls a row for the first time.
-struct Dying<'r> {
-    registry: &'r Registry,
-    launches: Counter<u32>,
+/// What a worker does in a given launch instead of its work.
+#[derive(Clone, Copy)]
+enum Fate {
+    /// Ends while it makes the data of its first cell.
+    DiesInData,
+    /// Ends while it calls the second row of the first cell for the first time.
+    DiesInRow,
+    /// Ends later, when nobody is announced.
+    DiesLater,
+    /// Ends while it looks at the results of the second row.
+    DiesInRecheck,
+    /// Cannot be started.
+    NeverStarts,
 }
 
-impl Launcher for Dying<'_> {
+/// Workers of which some meet their fate.
+struct Doomed<'r> {
+    registry: &'r Registry,
+    launches: Counter<u32>,
+    fate: Fate,
+    /// The launches in which it happens.
+    when: std::ops::RangeInclusive<u32>,
+}
+
+impl Launcher for Doomed<'_> {
     fn launch(&self, _: u64) -> Result<Box<dyn Link + '_>, LinkError> {
         self.launches.set(self.launches.get() + 1);
         let worker = Worker::new(self.registry);
-        Ok(if self.launches.get() == 2 { Box::new(Dies(worker)) } else { Box::new(worker) })
+        match self.fate {
+            _ if !self.when.contains(&self.launches.get()) => Ok(Box::new(worker)),
+            Fate::NeverStarts => Err(LinkError::Start(std::io::Error::other("no more processes"))),
+            fate => Ok(Box::new(Dies { worker, fate })),
+        }
     }
 
     fn is_fresh(&self) -> bool {
@@ -184,32 +206,105 @@ impl Launcher for Dying<'_> {
     }
 }
 
-struct Dies<'r>(Worker<'r>);
+struct Dies<'r> {
+    worker: Worker<'r>,
+    fate: Fate,
+}
 
 impl Link for Dies<'_> {
     fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
-        match request {
-            Request::Measure(_) => {
-                hear(Reply::Calling(Place { cell: 0, row: 1 }));
-                Err(LinkError::Ended("signal: 11".into()))
+        let at = |row| Reply::Calling(Place { cell: 0, row });
+        let last_words = match (self.fate, request) {
+            (Fate::DiesInData, Request::Prepare(_)) => at(None),
+            (Fate::DiesInRow, Request::Measure(_)) => at(Some(1)),
+            (Fate::DiesInRecheck, Request::Recheck) => at(Some(1)),
+            (Fate::DiesLater, Request::Measure(_)) => Reply::Called,
+            _ => return self.worker.ask(request, hear),
+        };
+        hear(last_words);
+        Err(LinkError::Ended("signal: 11".into()))
+    }
+}
+
+/// Measures five launches of a pair; gives what came of it, and the rows that failed as (cell, row).
+fn doomed(fate: Fate, when: std::ops::RangeInclusive<u32>) -> (Measured, Vec<(usize, usize)>) {
+    let effort = Effort { launches: Some(5), samples: Some(20), ..Effort::default() };
+    let bench = Bench::new(&pair(), effort);
+    let launches = Counter::new(0);
+    let measured = bench.measure(&Doomed { registry: &bench.registry, launches, fate, when });
+    let mut failed = Vec::new();
+    for (cell, rows) in measured.rows.iter().enumerate() {
+        for (row, known) in rows.iter().enumerate() {
+            if known.failure.as_ref().is_some_and(|failure| failure.contains("signal: 11")) {
+                failed.push((cell, row));
             }
-            other => self.0.ask(other, hear),
         }
+    }
+    (measured, failed)
+}
+
+#[test]
+fn a_worker_that_ends_costs_what_it_was_calling_and_nothing_else() {
+    for (fate, when, expected) in [
+        (Fate::DiesInRow, 2..=2, vec![(0, 1)]),
+        (Fate::DiesInRecheck, 1..=1, vec![(0, 1)]),
+        (Fate::DiesInData, 1..=1, vec![(0, 0), (0, 1)]),
+        (Fate::DiesInData, 3..=3, vec![(0, 0), (0, 1)]),
+    ] {
+        let (measured, failed) = doomed(fate, when);
+        assert_eq!(failed, expected);
+        let launches = &measured.measurement.launches;
+        let visited = launches.iter().filter(|launch| !launch.cells[2].is_empty()).count();
+        assert!(visited >= 4, "the others go on: {visited} launches");
     }
 }
 
 #[test]
-fn a_worker_that_ends_costs_the_row_that_it_was_calling() {
-    let effort = Effort { launches: Some(5), samples: Some(20), ..Effort::default() };
-    let bench = Bench::new(&pair(), effort);
-    let launcher = Dying { registry: &bench.registry, launches: Counter::new(0) };
-    let measured = bench.measure(&launcher);
-    let failures: Vec<&str> =
-        measured.rows.iter().flatten().filter_map(|row| row.failure.as_deref()).collect();
-    assert_eq!(failures.len(), 1, "{failures:?}");
-    assert!(failures[0].contains("signal: 11"), "{failures:?}");
-    assert!(measured.rows[0][1].failure.is_some());
-    assert_eq!(measured.measurement.launches.len(), 5, "the others go on");
+fn a_worker_that_ends_when_nobody_was_announced_costs_a_launch() {
+    let (measured, failed) = doomed(Fate::DiesLater, 2..=3);
+    assert!(failed.is_empty(), "{failed:?}");
+    let launches = &measured.measurement.launches;
+    assert_eq!(launches.iter().filter(|launch| !launch.cells[0].is_empty()).count(), 3);
+}
+
+#[test]
+fn what_was_measured_is_kept_when_no_further_worker_can_be_had() {
+    for (fate, when) in [(Fate::NeverStarts, 3..=9), (Fate::DiesLater, 2..=99)] {
+        let (measured, failed) = doomed(fate, when);
+        assert!(failed.is_empty(), "{failed:?}");
+        let rows = || measured.rows.iter().flatten();
+        assert!(rows().all(|row| row.failure.is_none()));
+        if matches!(fate, Fate::NeverStarts) {
+            let told = |row: &RowMeasured| {
+                row.remark.as_ref().is_some_and(|remark| remark.contains("ended early"))
+            };
+            assert!(rows().all(told), "{:?}", measured.rows);
+        }
+        assert!(measured.measurement.launches.iter().any(|launch| !launch.cells[0].is_empty()));
+    }
+}
+
+#[test]
+fn results_are_looked_at_again_in_every_group() {
+    /// Right when it is checked, and wrong after thousands of calls.
+    fn tires() -> Box<dyn Routine> {
+        thread_local! { static CALLS: Counter<u32> = const { Counter::new(0) }; }
+        serial::<Double, _, _>(|reads, writes| {
+            CALLS.set(CALLS.get() + 1);
+            let factor = if CALLS.get() > 20_000 { 3.0 } else { 2.0 };
+            reads.0.iter().zip(&mut writes.0).for_each(|(x, y)| *y = factor * x);
+        })
+    }
+    // Warming up takes so long that not all cells are calibrated together.
+    let warm_up = Duration::from_millis(150);
+    let effort = Effort { budget: Duration::from_secs(2), warm_up, ..Effort::quick() };
+    let entries = [variant_of_double("double", 1, right), variant_of_double("tires", 2, tires)];
+    let bench = Bench::new(&entries, effort);
+    let measured = bench.measure(&Again(&bench.registry));
+    assert!(measured.measurement.launches.len() > 1, "one launch for every group");
+    for rows in &measured.rows {
+        assert!(rows[0].failure.is_none() && rows[1].failure.is_some(), "{rows:?}");
+    }
 }
 
 #[test]

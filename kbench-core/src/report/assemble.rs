@@ -14,7 +14,8 @@ const TOO_FEW: &str = "too few samples for a comparison; raise --budget or selec
 const NO_BASE: &str = "not compared: its base is not selected";
 const NO_TIME: &str = "takes no time: an empty loop is as long, so the compiler has removed the work, or there is none";
 const LOADED: &str = "the machine was busy nearly all the time: times are those of a busy machine";
-const UNSTABLE_TIME: &str = "its time varied by over 20 % between launches, or parts of one";
+const UNSTABLE_TIME: &str =
+    "the time is unstable: it varied by over 20 % between launches, or parts of one";
 const UNSTABLE_RATIO: &str = "unstable: the speed-up varied by over 20 % between launches, or parts of one; do not rely on it";
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
@@ -43,7 +44,7 @@ pub fn assemble(
                 finding.add_figures(&mut report, observed, measured.empty_turn);
                 match base.filter(|base| *base != row).map(|b| compare(observed, b, row, look)) {
                     Some(Some(comparison)) => {
-                        let floor = clock_share(measured, index);
+                        let floor = clock_share(measured, index, [base, Some(row)]);
                         comparisons.push((rows.len(), Comparison { floor, ..comparison }));
                     }
                     Some(None) => report.remarks.push(TOO_FEW.into()),
@@ -64,10 +65,11 @@ pub fn assemble(
     rows
 }
 
-/// The largest share of the clock in the samples of a cell.
-fn clock_share(measured: &Measured, cell: usize) -> f64 {
-    let rows = measured.rows[cell].iter().filter_map(|row| row.calibration);
-    rows.map(|calibration| calibration.overhead_share()).fold(0.0, f64::max)
+/// The largest share of the clock in the samples of some rows.
+fn clock_share(measured: &Measured, cell: usize, rows: [Option<usize>; 2]) -> f64 {
+    let calibrations =
+        rows.into_iter().flatten().filter_map(|row| measured.rows[cell][row].calibration);
+    calibrations.map(|calibration| calibration.overhead_share()).fold(0.0, f64::max)
 }
 
 /// What the stages found about one row.
@@ -110,9 +112,11 @@ impl Finding<'_> {
             check: self.check(),
             threshold: variant.threshold.map(|threshold| threshold.to_string()),
             expectations: variant.expectations.iter().map(|expectation| expectation.text).collect(),
-            remarks: check.map_or_else(Vec::new, |check| {
-                check.remarks.iter().map(ToString::to_string).collect()
-            }),
+            remarks: check
+                .iter()
+                .flat_map(|check| check.remarks.iter().map(ToString::to_string))
+                .chain(known.and_then(|known| known.remark.clone()))
+                .collect(),
             calls: known.and_then(|known| Some(known.calibration?.calls.total())),
             overhead_share: known.and_then(|known| Some(known.calibration?.overhead_share())),
             launches: 0,
@@ -242,8 +246,29 @@ fn raw(measured: &Measured, cell: usize, row: usize) -> RawSamples {
         launches.filter_map(|launch| launch.cells.get(cell)).map(of_launch).collect()
     };
     RawSamples {
-        samples: of(|sample| Some(sample.nanoseconds)),
-        chains: of(|sample| Some(sample.chain)),
-        sweeps: of(|sample| sample.sweep),
+        samples: of(|sample| Some(seven_digits(sample.nanoseconds))),
+        chains: of(|sample| Some(seven_digits(sample.chain))),
+        sweeps: of(|sample| sample.sweep.map(seven_digits)),
+    }
+}
+
+/// More digits than a clock has, and half as much to store.
+fn seven_digits(value: f64) -> f64 {
+    if value <= 0.0 {
+        return value;
+    }
+    let scale = 10_f64.powf(6.0 - value.log10().floor());
+    (value * scale).round() / scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_samples_keep_seven_digits() {
+        assert_eq!(seven_digits(123_456.789_123), 123_456.8);
+        assert_eq!(seven_digits(0.001_234_567_891), 0.001_234_568);
+        assert_eq!(seven_digits(0.0), 0.0);
     }
 }

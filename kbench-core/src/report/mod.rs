@@ -86,6 +86,8 @@ pub struct Seconds {
     pub measuring: f64,
     /// Of this, inside kernels or sentinels.
     pub inside: f64,
+    /// The same as a share of measuring; none when nothing was measured.
+    pub inside_share: Option<f64>,
     /// The limit that was set for measuring.
     pub budget: f64,
 }

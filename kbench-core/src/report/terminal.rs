@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
-use super::{Report, RowReport, Seconds, Status, Style, units};
+use super::{Report, RowReport, Status, Style, units};
 use crate::environment::Environment;
 
 /// The whole report as text.
@@ -213,20 +213,23 @@ fn summary(names: &[String]) -> String {
 }
 
 /// How many processes measured, and how busy the machine was meanwhile.
-fn launches_line(report: &Report) -> String {
-    let busy = report.contaminated_share.unwrap_or(0.0);
-    let busy = match (100.0 * busy).round() {
-        0.0 => "none of the blocks was taken on a busy machine".to_owned(),
-        percent => {
-            format!("{percent} % of the blocks were taken on a busy machine and do not count")
+fn launches_lines(report: &Report) -> String {
+    let of_rows = report.rows.iter().map(|row| row.launches).max();
+    let mut text = match of_rows.unwrap_or(0) {
+        1 => {
+            "one launch: verdicts are provisional, for another placement in memory may shift them\n"
+                .to_owned()
         }
+        launches => format!("{launches} launches of every row\n"),
     };
-    match report.launches {
-        1 => format!(
-            "one launch: verdicts are provisional, for another placement in memory may shift them; {busy}\n"
-        ),
-        launches => format!("{launches} launches; {busy}\n"),
+    let busy = (100.0 * report.contaminated_share.unwrap_or(0.0)).round();
+    if busy > 0.0 {
+        let _ = writeln!(
+            text,
+            "{busy} % of the blocks were taken on a busy machine and do not count, unless there are few others"
+        );
     }
+    text
 }
 
 /// Why something that was asked for could not be counted.
@@ -234,11 +237,11 @@ fn counting_lines(report: &Report) -> String {
     let Some(counters) = &report.counters else { return String::new() };
     let mut text = String::new();
     if report.rows.iter().all(|row| row.allocations.is_none()) {
-        text += "no allocations were counted: install the allocator that counts them, with \
-                 `#[global_allocator] static ALLOCATOR: kbench::Allocator = kbench::Allocator::system();`\n";
+        text += "no allocations were counted: install the allocator that counts them with\n     \
+                 #[global_allocator] static ALLOCATOR: kbench::Allocator = kbench::Allocator::system();\n";
     }
     if report.rows.iter().all(|row| row.counters.is_none()) {
-        let _ = writeln!(text, "no processor events were counted: {counters}");
+        text += &(wrapped(&format!("no processor events were counted: {counters}")) + "\n");
     }
     text
 }
@@ -268,17 +271,16 @@ fn foot(report: &Report, style: Style) -> String {
         );
     }
     if measured > 0 {
-        text += &launches_line(report);
+        text += &launches_lines(report);
         text += &counting_lines(report);
     }
     let overhead = report.rows.iter().filter_map(|row| row.overhead_share).fold(0.0, f64::max);
     if measured > 0 && overhead > 0.0 {
-        let Seconds { measuring, inside, .. } = report.seconds;
+        let inside = report.seconds.inside_share.unwrap_or(0.0);
         let _ = writeln!(
             text,
-            "overhead: {:.0} % of the time was spent inside kernels and sentinels; the clock is at most {:.3} % of a \
-             sample, subtracted",
-            100.0 * inside / measuring,
+            "{:.0} % of the time was spent inside kernels and sentinels; the clock is at most {:.3} % of a sample",
+            100.0 * inside,
             100.0 * overhead
         );
     }

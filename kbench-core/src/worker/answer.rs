@@ -10,7 +10,7 @@ use super::protocol::{
 };
 use super::quiet::{Quiet, is_contaminated};
 use super::sentinel::Sentinels;
-use super::subject::{Pools, Subject, find, subject};
+use super::subject::{Names, Pools, Subject, subject};
 use super::{Order, block};
 use crate::check::{Gate, Timed};
 use crate::gauge::Counters;
@@ -94,8 +94,8 @@ impl<'r> Worker<'r> {
                 "the controller speaks version {protocol} of the protocol, this worker {PROTOCOL}"
             ));
         }
-        let kernels =
-            cells.iter().map(|cell| find(self.registry, cell)).collect::<Result<Vec<_>, _>>()?;
+        let names = Names::of(self.registry);
+        let kernels = cells.iter().map(|cell| names.find(cell)).collect::<Result<Vec<_>, _>>()?;
         self.seed = *seed;
         self.order = Order::new(*seed, *launch);
         self.pools = Pools::default();
@@ -117,6 +117,7 @@ impl<'r> Worker<'r> {
             if !is_first && start.elapsed().as_secs_f64() > patience {
                 break;
             }
+            say(Reply::Calling(Place { cell, row: None }));
             match subject(kernels[cell], &cells[cell], *seed, &mut self.pools) {
                 Ok(subject) if !is_first && taken + subject.bytes() > *memory => break,
                 Ok(subject) => {
@@ -145,7 +146,7 @@ impl<'r> Worker<'r> {
         let Some(subject) = subject else { unreachable!("the cell was just made") };
         let (bytes, moved_bytes) = (subject.bytes(), subject.moved_bytes());
         for (row, sampling) in (0..rows).filter_map(|row| Some((row, sampling?))) {
-            say(Reply::Calling(Place { cell, row }));
+            say(Reply::Calling(Place { cell, row: Some(row) }));
             match calibrate(subject, row, &sampling) {
                 Ok((calibration, inside)) => {
                     self.inside += inside;
@@ -183,6 +184,10 @@ impl<'r> Worker<'r> {
                 }
                 left[next] -= 1;
                 let mut block = self.visit(&mut visits[next], say);
+                if visits[next].rows.is_empty() {
+                    left[next] = 0;
+                    continue;
+                }
                 let chain = quiet.note(&block);
                 let again = repeats[next] < MOST_REPEATS * visits[next].blocks;
                 if again && is_contaminated(chain, quiet.level()) {
@@ -218,7 +223,7 @@ impl<'r> Worker<'r> {
         if !subject.is_warm {
             subject.is_warm = true;
             for row in &request.rows {
-                say(Reply::Calling(Place { cell: request.cell, row: row.row }));
+                say(Reply::Calling(Place { cell: request.cell, row: Some(row.row) }));
                 match sample(subject, row.row, &row.calibration) {
                     Ok(block::Timed { wash_out, sample }) => {
                         self.inside += nanoseconds(wash_out) + nanoseconds(sample);
@@ -227,6 +232,7 @@ impl<'r> Worker<'r> {
                 }
             }
             request.rows.retain(|row| faults.iter().all(|(failed, _)| *failed != row.row));
+            say(Reply::Called);
         }
         let visited = visit(subject, &request.rows, &mut self.order, &mut self.sentinels);
         self.inside += visited.inside;
@@ -252,6 +258,7 @@ impl<'r> Worker<'r> {
                 let (Some(calibration), Ok(callable)) = (calibration, &found.callable) else {
                     continue;
                 };
+                say(Reply::Calling(Place { cell, row: Some(row) }));
                 let timed = Timed {
                     variant: found.variant,
                     routine: callable.routine.as_ref(),
@@ -267,6 +274,7 @@ impl<'r> Worker<'r> {
                     let failure = reason.to_string();
                     say(Reply::Failed(FailedRow { cell, row: Some(row), failure }));
                 }
+                say(Reply::Called);
             }
         }
     }
@@ -278,6 +286,7 @@ impl<'r> Worker<'r> {
             let Some(subject) = subject else { continue };
             for row in 0..subject.rows.len() {
                 let Some(calibration) = self.calibrations[cell][row] else { continue };
+                say(Reply::Calling(Place { cell, row: Some(row) }));
                 let Ok(allocations) = subject.call(row).map(|returned| returned.allocations) else {
                     continue;
                 };
@@ -287,6 +296,7 @@ impl<'r> Worker<'r> {
                     figures.per_call(once.calls.total())
                 });
                 say(Reply::Inspected(InspectedRow { cell, row, allocations, counters }));
+                say(Reply::Called);
             }
         }
     }

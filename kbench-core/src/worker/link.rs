@@ -31,6 +31,9 @@ pub enum LinkError {
     /// It ended in the middle of a request.
     #[error("the worker process ended while it was measuring ({0})")]
     Ended(String),
+    /// It prepared nothing of what it was asked for, and did not say why.
+    #[error("the worker process prepared none of the cells that it was asked for")]
+    Idle,
     /// It said something that makes no sense.
     #[error("the worker process answered `{line}`, which is not a reply of the protocol: {error}")]
     Nonsense {

@@ -4,10 +4,12 @@
 //! for what kernels print; both end up on the controller's standard error.
 
 use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use super::Worker;
@@ -50,6 +52,10 @@ impl Processes {
 
 impl Launcher for Processes {
     fn launch(&self, launch: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+        if std::env::var_os(PADDING).is_some() {
+            let advice = "it was started as a worker and did not serve: begin its main with `Workers::here()`";
+            return Err(LinkError::Start(io::Error::other(advice)));
+        }
         let mut draw = SplitMix(self.seed ^ launch.rotate_left(32));
         let padding = "x".repeat(draw.below(ENVIRONMENT_SHIFT) as usize);
         let (ours, theirs) = UnixStream::pair().map_err(LinkError::Start)?;
@@ -103,36 +109,55 @@ impl Link for Process {
 
 impl Process {
     fn ended(&mut self) -> LinkError {
-        match self.child.wait() {
-            Ok(status) => LinkError::Ended(status.to_string()),
-            Err(error) => LinkError::Channel(error),
+        match self.part() {
+            Some(status) => LinkError::Ended(status.to_string()),
+            None => LinkError::Ended("it went silent and was ended".to_owned()),
         }
+    }
+
+    /// Closes the channel and waits for the end of the process, which is ended if it takes too long; gives how it ended
+    /// by itself.
+    fn part(&mut self) -> Option<ExitStatus> {
+        let _ = self.requests.shutdown(Shutdown::Both);
+        let start = Instant::now();
+        while start.elapsed() < FAREWELL {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        None
     }
 }
 
 /// No worker outlives its controller's interest in it.
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.requests.shutdown(std::net::Shutdown::Both);
-        let start = Instant::now();
-        while start.elapsed() < FAREWELL {
-            match self.child.try_wait() {
-                Ok(Some(_)) | Err(_) => return,
-                Ok(None) => std::thread::sleep(Duration::from_micros(200)),
-            }
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.part();
     }
 }
 
 /// Serves the controller at the other end of standard input until it has no more requests.
 pub fn serve(registry: &Registry) -> io::Result<()> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    // Somebody at a terminal has no socket there, and is told so.
+    socket.peer_addr()?;
     let requests = BufReader::new(socket.try_clone()?);
     let mut replies = BufWriter::with_capacity(REPLY_BUFFER, socket);
+    let (sender, receiver) = mpsc::channel();
+    // A thread of its own sees the end of the channel at once, whatever the kernels are doing: nobody wants the rest.
+    std::thread::spawn(move || {
+        for line in requests.lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+        std::process::exit(0)
+    });
     let mut worker = Worker::new(registry);
-    for line in requests.lines() {
+    for line in receiver {
         let mut outcome = Ok(());
         let mut say = |reply: Reply| {
             if outcome.is_ok() {
@@ -145,13 +170,11 @@ pub fn serve(registry: &Registry) -> io::Result<()> {
                 }
             }
         };
-        match serde_json::from_str::<Request>(&line?) {
+        match serde_json::from_str::<Request>(&line) {
             Ok(request) => worker.answer(&request, &mut say),
             Err(error) => say(Reply::Refused { reason: format!("not a request: {error}") }),
         }
         outcome?;
-        replies.flush()?;
     }
-    // The controller waits for the end of this process: what its destructors would tidy up is gone anyway.
-    std::process::exit(0)
+    Ok(())
 }

@@ -112,8 +112,10 @@ pub struct VisitRow {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
-    /// A row is about to be called for the first time in this process: should it end here, this row is why.
+    /// Code of the user's is about to run for the first time in this process: should it end here, this is why.
     Calling(Place),
+    /// What was announced came back.
+    Called,
     /// A cell is ready.
     Prepared(PreparedCell),
     /// A block was taken.
@@ -131,13 +133,13 @@ pub enum Reply {
     },
 }
 
-/// A row of a prepared cell.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+/// A row of a cell, or what makes the data of a cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
-    /// Position among the prepared cells.
+    /// Position among the cells of the request.
     pub cell: usize,
-    /// Position among its rows.
-    pub row: usize,
+    /// Position among its rows; none when the data of the cell is made.
+    pub row: Option<usize>,
 }
 
 /// A cell that is ready to be measured.

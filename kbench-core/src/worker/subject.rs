@@ -1,6 +1,6 @@
 //! Cells that are ready to be measured: data, routines and pools behind the names of a request.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use super::protocol::{CellRequest, RowRequest};
@@ -84,23 +84,28 @@ impl Pools {
     }
 }
 
-/// The kernel that a request names.
-pub(super) fn find<'r>(
-    registry: &'r Registry,
-    cell: &CellRequest,
-) -> Result<&'r RegisteredKernel, String> {
-    let CellRequest { kernel, element, size, .. } = cell;
-    let found = registry
-        .kernels
-        .iter()
-        .find(|k| k.entry.element == element && k.entry.path() == *kernel)
-        .ok_or_else(|| format!("there is no kernel `{kernel}` for {element} in this program"))?;
-    let axes = found.entry.axes;
-    if axes.len() != size.len() {
-        let (wanted, got) = (axes.len(), size.len());
-        return Err(format!("the kernel `{kernel}` has {wanted} axes, and the size has {got}"));
+/// The kernels of a registry by path and element type.
+pub(super) struct Names<'r>(HashMap<(String, &'r str), &'r RegisteredKernel>);
+
+impl<'r> Names<'r> {
+    pub(super) fn of(registry: &'r Registry) -> Self {
+        let key = |kernel: &RegisteredKernel| (kernel.entry.path(), kernel.entry.element);
+        Names(registry.kernels.iter().map(|kernel| (key(kernel), kernel)).collect())
     }
-    Ok(found)
+
+    /// The kernel that a request names.
+    pub(super) fn find(&self, cell: &CellRequest) -> Result<&'r RegisteredKernel, String> {
+        let CellRequest { kernel, element, size, .. } = cell;
+        let found = self.0.get(&(kernel.clone(), element.as_str())).ok_or_else(|| {
+            format!("there is no kernel `{kernel}` for {element} in this program")
+        })?;
+        let axes = found.entry.axes;
+        if axes.len() != size.len() {
+            let (wanted, got) = (axes.len(), size.len());
+            return Err(format!("the kernel `{kernel}` has {wanted} axes, and the size has {got}"));
+        }
+        Ok(found)
+    }
 }
 
 /// Data and routines of one cell; an error says why the data cannot be made.

@@ -132,7 +132,7 @@ fn a_row_that_fails_is_named_before_it_is_called_and_left_out_afterwards() {
     let request = Request::Prepare(preparation(vec![cell(16, &["double", "bad"])]));
     let replies = answers(&mut worker, &request);
     let position = |wanted: &dyn Fn(&Reply) -> bool| replies.iter().position(wanted);
-    let calling = position(&|r| matches!(r, Reply::Calling(Place { cell: 0, row: 1 })));
+    let calling = position(&|r| matches!(r, Reply::Calling(Place { cell: 0, row: Some(1) })));
     let failed = position(
         &|r| matches!(r, Reply::Failed(FailedRow { row: Some(1), failure, .. }) if failure.contains("not today")),
     );

@@ -30,10 +30,40 @@ pub(crate) fn table(records: &[Record]) -> String {
         .filter(|effect| *effect != Effect::ZERO)
         .collect();
     let mut text = format!("{} comparisons\n", records.len());
+    text += &pooled(records);
     for ((workload, load), scores) in sections(records) {
         let _ = writeln!(text, "\n## {}, {}\n", workload.name(), load.name());
         text += &figures(&scores, &effects);
         text += &reaches(&scores);
+    }
+    text
+}
+
+/// False positives over all workloads: what a promise about equal functions is judged by.
+fn pooled(records: &[Record]) -> String {
+    let mut groups: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
+    for record in records {
+        let experiment = record.experiment;
+        let method =
+            Method { tool: experiment.tool, null: experiment.null, cells: experiment.cells };
+        let group = groups.entry((method, experiment.load, experiment.budget)).or_default();
+        group.push(record);
+    }
+    let header = ["tool", "null", "cells", "load", "budget, s", "false positives [95 %]"];
+    let mut text = "\n## equal functions, all workloads\n\n".to_owned();
+    text += &(row(&header.map(str::to_owned)) + &row(&["---"; 6].map(str::to_owned)));
+    for ((method, load, budget), records) in groups {
+        let rate = Score::of(&records).false_positives;
+        if rate.of > 0 {
+            text += &row(&[
+                method.tool.name().to_owned(),
+                method.null.name().to_owned(),
+                method.cells.to_string(),
+                load.name().to_owned(),
+                budget.as_secs_f64().to_string(),
+                with_interval(rate),
+            ]);
+        }
     }
     text
 }
@@ -172,6 +202,12 @@ mod tests {
         ];
         let expected = "\
 6 comparisons
+
+## equal functions, all workloads
+
+| tool | null | cells | load | budget, s | false positives [95 %] |
+| --- | --- | --- | --- | --- | --- |
+| kbench | same | 1 | quiet | 1 | 1/2 = 50.0 % [1.3, 98.7] |
 
 ## chain, quiet
 
