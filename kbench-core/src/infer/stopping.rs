@@ -9,8 +9,11 @@ use super::{Comparison, Rules, compare};
 use crate::measure::{Indexed, Judge, Look, Measurement, Outlook, Spread};
 use crate::plan::Cell;
 
-/// A difference is known well enough when its interval is at most this part of it, to either side.
+/// A difference is known well enough when its interval is at most this part of it to either side ...
 const WELL_KNOWN: f64 = 0.5;
+
+/// ... and this, as a logarithm: people want to know how much faster, too.
+const PRECISE: f64 = 0.05;
 
 /// A mirrored block has two samples of every row, hence two pairs.
 const PAIRS_PER_BLOCK: f64 = 2.0;
@@ -57,7 +60,7 @@ fn outlook(
         .collect();
     let known = |comparison: &Comparison| {
         let half = comparison.test.half_width(1.0 - level * comparison.share);
-        half <= WELL_KNOWN * comparison.test.difference.abs()
+        half <= (WELL_KNOWN * comparison.test.difference.abs()).min(PRECISE)
     };
     if found.is_empty() {
         Outlook::Settled

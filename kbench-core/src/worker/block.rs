@@ -28,6 +28,10 @@ pub(super) fn visit(
     sentinels: &mut Sentinels,
 ) -> Visited {
     let mut visited = Visited::default();
+    if subject.kernel.in_place == InPlace::Reuse {
+        // A call on the last result is as good, says its author; but results should not grow without end.
+        subject.data.reset();
+    }
     let first_sweep = read_sweep(subject, sentinels, &mut visited);
     let mut before = sentinels.chain();
     visited.inside += before;
@@ -80,13 +84,10 @@ pub(super) fn sample(
     row: usize,
     calibration: &RowCalibration,
 ) -> Result<Timed, Fault> {
-    let Subject { kernel, data, rows, .. } = subject;
+    let Subject { data, rows, .. } = subject;
     let callable = rows[row].callable.as_ref().map_err(|reason| Fault::Failed(reason.clone()))?;
     let data = data.as_mut();
     guard(|| {
-        if kernel.in_place == InPlace::Reuse {
-            data.reset();
-        }
         let wash_out = match calibration.wash_out {
             0 => Duration::ZERO,
             calls => callable.routine.sample(data, Calls::once(calls), &callable.caller)?,
