@@ -7,10 +7,12 @@
 mod effort;
 mod group;
 mod judge;
+mod launch;
 mod roster;
 mod schedule;
 mod session;
 mod stage;
+mod timetable;
 
 pub use effort::Effort;
 pub use judge::{Indexed, Judge, Look, Outlook, Spread};

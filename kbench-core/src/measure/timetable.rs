@@ -1,0 +1,157 @@
+//! What is planned for a group: how many launches, and how many blocks of every cell in each.
+
+use std::time::{Duration, Instant};
+
+use super::effort::FEWEST_BLOCKS;
+use super::group::Group;
+use super::roster::RosterCell;
+use super::schedule::{Costs, FEWEST_LAUNCHES, START_SHARE, interim_looks, launches};
+use super::{Isolation, Spread};
+
+/// Seconds that the sentinels of one sample take, roughly; the first launch shows how wrong that is.
+const SENTINEL_SECONDS: f64 = 0.15e-3;
+
+/// Part of a block's time that goes into the first, untimed calls of a launch: one sample of every row instead of two.
+pub(super) const WARM_UP_BLOCKS: f64 = 0.5;
+
+/// What is planned for a group.
+pub(super) struct Timetable {
+    pub(super) begun: Instant,
+    /// When it must end.
+    pub(super) end: Instant,
+    /// Blocks that every cell should get in all.
+    pub(super) blocks: Vec<f64>,
+    /// Whether the time ends before every cell has the blocks that it should have; then launches are as long as they
+    /// may be.
+    pub(super) is_bound: bool,
+    /// Blocks that every cell has got.
+    pub(super) taken: Vec<f64>,
+    /// How many launches there are to be.
+    pub(super) launches: u32,
+    /// How many there may be: one for every block.
+    pub(super) most: u32,
+    /// How many there have been.
+    pub(super) done: u32,
+    /// After how many of them the figures are looked at.
+    pub(super) looks: Vec<u32>,
+}
+
+impl Timetable {
+    /// Seconds of a launch when all are alike.
+    pub(super) fn slot(&self) -> f64 {
+        (self.end - self.begun).as_secs_f64() / f64::from(self.launches)
+    }
+
+    pub(super) fn launches_left(&self) -> f64 {
+        f64::from(self.launches.saturating_sub(self.done).max(1))
+    }
+
+    /// Blocks of a cell in the next launch.
+    pub(super) fn per_launch(&self, position: usize) -> f64 {
+        ((self.blocks[position] - self.taken[position]) / self.launches_left()).max(1.0)
+    }
+}
+
+impl Group<'_> {
+    /// Shortens samples when the fewest blocks or launches would not fit in the time.
+    pub(super) fn fit(&mut self, share: Duration) {
+        let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
+        let needed = if self.assignment.launcher.is_fresh() {
+            f64::from(self.assignment.effort.launches.unwrap_or(FEWEST_LAUNCHES))
+                * (self.start + (1.0 + WARM_UP_BLOCKS) * pass)
+        } else {
+            f64::from(FEWEST_BLOCKS) * pass
+        };
+        let factor = share.as_secs_f64() / needed;
+        if factor >= 1.0 {
+            return;
+        }
+        for RosterCell { cell, rows } in &self.roster.cells {
+            for row in rows {
+                let calibration = &mut self.measured.rows[*cell][*row].calibration;
+                *calibration = calibration.map(|calibration| calibration.shortened(factor));
+            }
+        }
+    }
+
+    pub(super) fn timetable(&self, share: Duration) -> Timetable {
+        let effort = self.assignment.effort;
+        let share = share.as_secs_f64();
+        let positions = 0..self.roster.cells.len();
+        let blocks: Vec<f64> = positions
+            .clone()
+            .map(|position| {
+                let samples = self.calibrations(position).map(|row| row.sample_time());
+                f64::from(effort.blocks(samples.max().unwrap_or_default()))
+            })
+            .collect();
+        let wanted: f64 = positions.map(|p| blocks[p] * self.block_seconds(p)).sum();
+        let costs = self.costs();
+        let most = blocks.iter().copied().fold(1.0, f64::max) as u32;
+        let count = match effort.launches {
+            _ if !self.assignment.launcher.is_fresh() => 1,
+            Some(count) => count.min(costs.fit(share)).max(1),
+            None => launches(share.min((1.0 + START_SHARE) * wanted), costs, None).min(most),
+        };
+        let available = share - f64::from(count) * (costs.start + costs.warm_up);
+        let scale = (available / wanted).clamp(0.0, 1.0);
+        let begun = Instant::now();
+        Timetable {
+            begun,
+            end: begun + Duration::from_secs_f64(share),
+            taken: vec![0.0; blocks.len()],
+            is_bound: scale < 1.0,
+            blocks: blocks.into_iter().map(|blocks| blocks * scale).collect(),
+            launches: count,
+            most,
+            done: 0,
+            looks: interim_looks(count),
+        }
+    }
+
+    /// Decides once more how many launches there are, now that variances are known.
+    pub(super) fn plan_anew(&self, timetable: &mut Timetable) {
+        let open: Vec<usize> = self.open_cells().collect();
+        let measurement = &self.measured.measurement;
+        let found = self.assignment.judge.spreads(measurement, &self.indexed(&open));
+        let mut spreads: Vec<Spread> = found.into_iter().flatten().collect();
+        spreads.sort_by(|a, b| (a.launches / a.blocks).total_cmp(&(b.launches / b.blocks)));
+        let passed = timetable.begun.elapsed().as_secs_f64();
+        let planned = passed + timetable.launches_left() * self.launch_seconds(timetable);
+        let seconds = planned.min((timetable.end - timetable.begun).as_secs_f64());
+        let middle = spreads.get(spreads.len() / 2).copied();
+        let best = launches(seconds, self.costs(), middle).min(timetable.most);
+        timetable.launches = best.max(timetable.done + 1);
+        timetable.looks = interim_looks(timetable.launches);
+    }
+
+    /// Seconds of one block of a cell.
+    pub(super) fn block_seconds(&self, position: usize) -> f64 {
+        let rows = self.calibrations(position);
+        let samples: f64 =
+            rows.map(|row| 2.0 * (row.sample_cost().as_secs_f64() + SENTINEL_SECONDS)).sum();
+        samples * self.correction
+    }
+
+    /// Seconds of the next launch, as planned.
+    pub(super) fn launch_seconds(&self, timetable: &Timetable) -> f64 {
+        let blocks = |position| timetable.per_launch(position) + WARM_UP_BLOCKS;
+        let cells = self.open_cells();
+        self.start + cells.map(|p| blocks(p) * self.block_seconds(p)).sum::<f64>()
+    }
+
+    pub(super) fn costs(&self) -> Costs {
+        let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
+        let positions = 0..self.roster.cells.len();
+        let processes = positions.map(|position| self.processes(position)).max().unwrap_or(1);
+        Costs { start: self.start * processes as f64, warm_up: WARM_UP_BLOCKS * pass, pass }
+    }
+
+    /// Processes of one launch that visit a cell: isolated rows have one each.
+    pub(super) fn processes(&self, position: usize) -> usize {
+        match self.assignment.isolation {
+            Isolation::Shared => 1,
+            Isolation::Isolated => self.live_cell(position).rows.len().max(1),
+        }
+    }
+}
