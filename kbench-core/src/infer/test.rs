@@ -256,6 +256,14 @@ mod tests {
         close(mean.df, 144.0 / (25.0 + 25.0 + 4.0) - 1.0, 1e-12);
     }
 
+    /// 2.262157 + 0.883404 with nine degrees of freedom, 2.093024 + 0.860951 with nineteen, by R's `qt`.
+    #[test]
+    fn the_detectable_difference_is_what_the_quantiles_say() {
+        let test = |df| Test { difference: 0.0, error: 0.01, t: 0.0, df, p: 1.0 };
+        close(test(9.0).detectable(0.05), 0.031_455_61, 1e-6);
+        close(test(19.0).detectable(0.05), 0.029_539_75, 1e-6);
+    }
+
     #[test]
     fn tiny_probabilities_do_not_vanish() {
         close(student_two_sided(50.0, 98.0), 1.466e-71, 1e-3);

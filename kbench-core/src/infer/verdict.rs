@@ -158,6 +158,19 @@ mod tests {
         assert_eq!(judge(&[launches], Rules::default())[0].verdict.to_string(), "faster");
     }
 
+    /// With nine degrees of freedom the 90 % interval is 1.833113 standard errors to either side, and the margin is
+    /// ln 1.01 = 0.009950.
+    #[test]
+    fn equivalence_begins_where_the_interval_fits_into_the_margin() {
+        let of = |difference: f64, error: f64| {
+            let test = Test { difference, error, t: 0.0, df: 9.0, p: 0.5 };
+            is_equivalent(&Comparison { test, ..comparison(1.0, 0.01) }, Rules::default())
+        };
+        assert!(of(0.0, 0.00542) && !of(0.0, 0.00544));
+        assert!(of(0.005, 0.0026) && !of(0.005, 0.0028), "both ends count");
+        assert!(of(-0.005, 0.0026) && !of(-0.005, 0.0028));
+    }
+
     #[test]
     fn what_the_clock_may_have_caused_is_no_difference() {
         let tiny = comparison(1.0001, 1e-7);

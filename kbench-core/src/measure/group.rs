@@ -27,8 +27,8 @@ pub(super) struct Group<'a> {
     pub(super) outlooks: Vec<Outlook>,
     /// The worker that calibrated; it also measures the first launch.
     pub(super) first: Option<Session<'a>>,
-    /// Seconds that a launch takes besides measuring.
-    pub(super) start: f64,
+    /// Seconds that each launch took besides measuring.
+    pub(super) starts: Vec<f64>,
     /// Wall time of blocks against what calibration predicts.
     pub(super) correction: f64,
     /// Launches whose worker ended before its time.
@@ -58,7 +58,7 @@ impl<'a> Group<'a> {
             roster: Roster { cells: Vec::new() },
             outlooks: Vec::new(),
             first: None,
-            start: 0.0,
+            starts: Vec::new(),
             correction: 1.0,
             lost: 0,
             looked_aside: false,
@@ -86,7 +86,7 @@ impl<'a> Group<'a> {
         match calibrated {
             Ok(_) if ready == 0 => return Err(LinkError::Idle),
             Ok(done) => {
-                group.start = begun.elapsed().as_secs_f64() - done.calibration_seconds;
+                group.starts = vec![begun.elapsed().as_secs_f64() - done.calibration_seconds];
                 session.roster = group.roster.clone();
                 group.first = Some(session);
                 group.harmonise();
@@ -191,7 +191,7 @@ impl<'a> Group<'a> {
             (Isolation::Shared, Some(session)) => self.launch(session, timetable, slot),
             (Isolation::Shared, None) => {
                 if let Some(session) = self.start(roster) {
-                    self.launch(session, timetable, slot - self.start);
+                    self.launch(session, timetable, slot - self.start_seconds());
                 }
             }
             (Isolation::Isolated, first) => {
@@ -201,7 +201,7 @@ impl<'a> Group<'a> {
                 let rows = roster.cells.iter().map(|cell| cell.rows.len()).max().unwrap_or(0);
                 for row in self.order.permutation(rows) {
                     if let Some(session) = self.start(roster.only(row)) {
-                        self.launch(session, timetable, slot / rows as f64 - self.start);
+                        self.launch(session, timetable, slot / rows as f64 - self.start_seconds());
                     }
                 }
             }

@@ -40,7 +40,7 @@ impl<'a> Group<'a> {
             self.blame(&session, &error);
             return None;
         }
-        self.start = begun.elapsed().as_secs_f64();
+        self.starts.push(begun.elapsed().as_secs_f64());
         Some(session)
     }
 
@@ -68,7 +68,9 @@ impl<'a> Group<'a> {
         self.measured.measurement.launches.push(std::mem::take(&mut session.launch));
         let ended = Instant::now();
         drop(session);
-        self.start += ended.elapsed().as_secs_f64();
+        if let Some(last) = self.starts.last_mut() {
+            *last += ended.elapsed().as_secs_f64();
+        }
     }
 
     /// Checks and counts that need a worker but no clock; their time is not that of measuring.

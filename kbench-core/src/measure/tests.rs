@@ -20,16 +20,6 @@ fn slow() -> Box<dyn Routine> {
     })
 }
 
-/// Right, and three times the work.
-fn thrice() -> Box<dyn Routine> {
-    serial::<Double, _, _>(|reads, writes| {
-        for _ in 0..3 {
-            let pairs = std::hint::black_box(&reads.0).iter().zip(&mut writes.0);
-            pairs.for_each(|(x, y)| *y = std::hint::black_box(2.0 * x));
-        }
-    })
-}
-
 /// Launches that are as good as processes.
 struct Again<'r>(&'r Registry);
 
@@ -58,6 +48,10 @@ impl Bench {
     }
 
     fn measure(&self, launcher: &dyn Launcher) -> Measured {
+        self.measure_by(launcher, &Rules::default())
+    }
+
+    fn measure_by(&self, launcher: &dyn Launcher, judge: &dyn Judge) -> Measured {
         let checked = check_plan(&self.plan, Coverage::EverySize, 1, &mut ());
         let assignment = Assignment {
             plan: &self.plan,
@@ -67,7 +61,7 @@ impl Bench {
             isolation: self.isolation,
             inspect: false,
             launcher,
-            judge: &Rules::default(),
+            judge,
         };
         measure_plan(&assignment, &mut ())
     }
@@ -149,21 +143,36 @@ fn isolated_rows_share_no_launch() {
     assert_eq!(of_rows, [3, 3]);
 }
 
-/// A difference that nobody can miss ends its cell at the first look, and what is not decided goes on to the end.
+/// Calls the first cell decided at every look, and no other.
+struct Hasty;
+
+impl Judge for Hasty {
+    fn outlooks(&self, _: &Measurement, cells: &[Indexed<'_>], _: Look, _: usize) -> Vec<Outlook> {
+        let outlook = |index| if index == 0 { Outlook::Decided } else { Outlook::Open };
+        cells.iter().map(|(index, _)| outlook(*index)).collect()
+    }
+
+    fn spreads(&self, _: &Measurement, cells: &[Indexed<'_>]) -> Vec<Option<Spread>> {
+        vec![None; cells.len()]
+    }
+}
+
 #[test]
-fn a_decided_cell_leaves_early() {
-    let budget = Duration::from_secs(3);
-    let launches = Some(20);
-    let effort = Effort { budget, measurement_time: budget, launches, ..Effort::default() };
-    let entries = [variant_of_double("double", 1, right), variant_of_double("thrice", 2, thrice)];
-    let bench = Bench::new(&entries, effort);
-    let measured = bench.measure(&Again(&bench.registry));
-    let early = |look: &Option<Look>| look.is_some_and(|look| !look.is_last);
-    assert!(measured.looks.iter().any(early), "{:?}", measured.looks);
-    let cell = measured.looks.iter().position(early).expect("one that left");
+fn a_decided_cell_leaves_at_the_first_look_and_its_time_goes_to_the_others() {
+    let effort = Effort { launches: Some(10), samples: Some(60), ..Effort::default() };
+    let bench = Bench::new(&pair(), effort);
+    let measured = bench.measure_by(&Again(&bench.registry), &Hasty);
+    let interim = Look { interim: 3, is_last: false };
+    let last = Look { interim: 3, is_last: true };
+    assert_eq!(measured.looks, [Some(interim), Some(last), Some(last)]);
     let launches = &measured.measurement.launches;
-    let visited = launches.iter().filter(|launch| !launch.cells[cell].is_empty()).count();
-    assert!(visited < 20, "it was in {visited} launches");
+    let blocks = |launch: usize, cell: usize| -> usize {
+        launches[launch].cells[cell].iter().filter(|block| !block.requeued).count()
+    };
+    assert!((0..4).all(|launch| blocks(launch, 0) == 3), "three of thirty in each launch");
+    assert!((4..10).all(|launch| blocks(launch, 0) == 0), "and then no more");
+    let others: usize = (4..10).map(|launch| blocks(launch, 1) + blocks(launch, 2)).sum();
+    assert!(others > 6 * 6, "{others} blocks of the others, who have its time as well");
 }
 
 /// What a worker does in a given launch instead of its work.

@@ -58,7 +58,7 @@ impl Group<'_> {
         let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
         let needed = if self.assignment.launcher.is_fresh() {
             f64::from(self.assignment.effort.launches.unwrap_or(FEWEST_LAUNCHES))
-                * (self.start + (1.0 + WARM_UP_BLOCKS) * pass)
+                * (self.start_seconds() + (1.0 + WARM_UP_BLOCKS) * pass)
         } else {
             f64::from(FEWEST_BLOCKS) * pass
         };
@@ -125,6 +125,13 @@ impl Group<'_> {
         timetable.looks = interim_looks(timetable.launches);
     }
 
+    /// Seconds that a launch usually takes besides measuring: the median, for one that is slow says little of the next.
+    pub(super) fn start_seconds(&self) -> f64 {
+        let mut starts = self.starts.clone();
+        starts.sort_by(f64::total_cmp);
+        starts.get(starts.len() / 2).copied().unwrap_or(0.0)
+    }
+
     /// Seconds of one block of a cell.
     pub(super) fn block_seconds(&self, position: usize) -> f64 {
         let rows = self.calibrations(position);
@@ -137,14 +144,18 @@ impl Group<'_> {
     pub(super) fn launch_seconds(&self, timetable: &Timetable) -> f64 {
         let blocks = |position| timetable.per_launch(position) + WARM_UP_BLOCKS;
         let cells = self.open_cells();
-        self.start + cells.map(|p| blocks(p) * self.block_seconds(p)).sum::<f64>()
+        self.start_seconds() + cells.map(|p| blocks(p) * self.block_seconds(p)).sum::<f64>()
     }
 
     pub(super) fn costs(&self) -> Costs {
         let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
         let positions = 0..self.roster.cells.len();
         let processes = positions.map(|position| self.processes(position)).max().unwrap_or(1);
-        Costs { start: self.start * processes as f64, warm_up: WARM_UP_BLOCKS * pass, pass }
+        Costs {
+            start: self.start_seconds() * processes as f64,
+            warm_up: WARM_UP_BLOCKS * pass,
+            pass,
+        }
     }
 
     /// Processes of one launch that visit a cell: isolated rows have one each.

@@ -176,6 +176,8 @@ fn with_interval(rate: Rate) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
     use crate::record::tests::record;
     use crate::tool::{Answer, Interval, Verdict};
@@ -222,5 +224,18 @@ mod tests {
 | kbench | same | 1 | 3.73 |
 ";
         assert_eq!(table(&records), expected);
+    }
+
+    #[test]
+    fn the_published_tables_are_those_of_the_published_results() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let results = root.join("results/2026-11-15.jsonl");
+        let records = crate::record::read(&results).expect("the published results");
+        let document = root.join("../docs/statistics.md");
+        let published = std::fs::read_to_string(document).expect("the document");
+        let text = table(&records).replace("\n## ", "\n#### ");
+        let (count, tables) = text.split_once('\n').expect("lines");
+        assert!(published.contains(count), "{count}");
+        assert!(published.contains(tables.trim()), "{tables}");
     }
 }
