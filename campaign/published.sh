@@ -13,7 +13,7 @@ run() {
 }
 
 for cycle in $(seq 1 "${2:-9}"); do
-    if ((cycle % 2 == 0)); then small=0.5,1 large=2,5; else small=-0.5,-1 large=-2,-5; fi
+    if ((cycle % 2 == 0)); then small=0.5,1 large=2,5 one=chain; else small=-0.5,-1 large=-2,-5 one=sweep; fi
     equal=(--tools kbench --nulls same,launches --effects 0 --load quiet,bursty --budget 2s)
     rivals=(--tools criterion,divan,tango --nulls same --budget 2s)
     run "${equal[@]}" --rounds 8
@@ -29,6 +29,6 @@ for cycle in $(seq 1 "${2:-9}"); do
     if ((cycle % 2 == 0)); then
         run --ten --tools kbench --nulls same --workloads chain --effects 0 --load quiet --budget 2s --rounds 1
     fi
-    if ((cycle % 4 < 2)); then run "${rivals[@]}" --effects="$large" --load quiet --rounds 1; fi
+    if ((cycle % 4 < 2)); then run "${rivals[@]}" --effects="$large" --workloads "$one" --load quiet --rounds 1; fi
 done
 target/release/campaign --table "$results"

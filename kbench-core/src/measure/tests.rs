@@ -305,8 +305,8 @@ fn results_are_looked_at_again_in_every_group() {
         })
     }
     // Warming up takes so long that not all cells are calibrated together.
-    let warm_up = Duration::from_millis(150);
-    let effort = Effort { budget: Duration::from_secs(2), warm_up, ..Effort::quick() };
+    let warm_up = Duration::from_millis(400);
+    let effort = Effort { budget: Duration::from_secs(6), warm_up, ..Effort::quick() };
     let entries = [variant_of_double("double", 1, right), variant_of_double("tires", 2, tires)];
     let bench = Bench::new(&entries, effort);
     let measured = bench.measure(&Again(&bench.registry));
