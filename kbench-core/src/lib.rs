@@ -5,6 +5,7 @@
 //! | module | what it gives to the next |
 //! |---|---|
 //! | [`value`] | elements, operands, data from a seed |
+//! | [`gauge`] | what a section of code allocates, and what the processor counts |
 //! | [`kernel`] | what the attribute says about a function, as types; calling and timing it |
 //! | [`registry`] | all kernels of the linked crates, in a fixed order |
 //! | [`plan`] | cells and rows that are selected |

@@ -3,7 +3,7 @@
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::check::{CheckedRow, Coverage, check_plan};
-use crate::environment::{Conduct, CpuTimes, Environment};
+use crate::environment::{Conduct, CpuTimes, Environment, Throttling};
 use crate::gauge::Counters;
 use crate::infer::{Rules, contaminated_share};
 use crate::measure::{Assignment, Effort, Isolation, Measured, measure_plan};
@@ -133,11 +133,12 @@ impl Suite {
             launcher: launcher.as_ref(),
             judge: rules,
         };
-        let before = CpuTimes::read();
+        let (before, throttled) = (CpuTimes::read(), Throttling::read());
         let measured = measure_plan(&assignment, watch);
         let usage = before.and_then(|before| CpuTimes::read()?.usage_since(&before));
         record.conduct.others = usage.as_ref().map(|usage| usage.others);
         record.conduct.steal_share = usage.as_ref().map(|usage| usage.steal_share);
+        record.conduct.throttling = Throttling::read().since(throttled);
         record.conduct.contaminated_share = contaminated_share(&measured.measurement);
         record.seconds.checking += measured.spent.checking;
         record.seconds.measuring = measured.spent.measuring;

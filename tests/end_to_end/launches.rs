@@ -29,7 +29,7 @@ fn variant<'a>(rows: &'a [Value], name: &str) -> Vec<&'a Value> {
 #[test]
 fn kernels_may_print_and_end_their_process_and_all_others_are_measured() {
     let flags = ["--launches", "5", "--budget", "4s", "--format", "json", "--benchmem"];
-    let run = bench(&flags);
+    let run = bench(&[&flags[..], &["--variant", "doubled,pushed,talks,aborts"]].concat());
     run.assert_code(100);
     run.assert_stderr("kernels may print");
     let (rows, summary) = lines(&run);
@@ -50,8 +50,9 @@ fn kernels_may_print_and_end_their_process_and_all_others_are_measured() {
         assert!(variant(&rows, "pushed")[0][field].is_f64(), "{field}");
     }
     let allocations = |name: &str, size: usize| -> Vec<u64> {
-        let figures = &variant(&rows, name)[size]["allocations"];
-        ["count", "bytes", "peak"].map(|f| figures[f].as_u64().expect("a figure")).to_vec()
+        let row = variant(&rows, name)[size];
+        let figures = ["allocations", "allocated_bytes", "allocated_peak_bytes"];
+        figures.map(|figure| row[figure].as_u64().expect("a figure")).to_vec()
     };
     assert_eq!(allocations("doubled", 0), [1, 256, 256]);
     assert_eq!(allocations("doubled", 1), [1, 16384, 16384]);
@@ -63,6 +64,23 @@ fn kernels_may_print_and_end_their_process_and_all_others_are_measured() {
     assert!((0.3..=1.0).contains(&share), "{share} of the time is inside kernels and sentinels");
     assert!(summary["contaminated_share"].is_f64() && summary["counters"].is_string());
     assert!(summary["environment"]["cores"].as_u64() >= Some(1));
+}
+
+/// Nobody is announced when it happens for the first time; the next worker tells.
+#[test]
+fn a_kernel_that_ends_its_process_late_is_found_out_and_all_others_are_measured() {
+    let flags = ["--launches", "1", "--measurement-time", "2s", "--budget", "6s"];
+    let filters = ["--variant", "doubled,pushed,tires", "--size", "n=64", "--format", "json"];
+    let run = bench(&[&flags[..], &filters].concat());
+    run.assert_code(100);
+    let (rows, _) = lines(&run);
+    let status = variant(&rows, "tires")[0]["status"].as_str().expect("a status");
+    assert!(status.starts_with("failed: ") && status.contains("signal"), "{status}");
+    for name in ["doubled", "pushed"] {
+        let row = variant(&rows, name)[0];
+        assert_eq!(row["status"], "ok", "{row}");
+        assert!(row["time_ns"].is_f64(), "{row}");
+    }
 }
 
 #[test]

@@ -90,12 +90,24 @@ fn is_layered(mounts: &str) -> bool {
 
 /// Cores whose time may be used: the least of the limits on the process's control group and on those around it.
 pub(super) fn quota(root: &Root) -> Option<f64> {
-    let groups = root.text("proc/self/cgroup")?;
-    groups
-        .lines()
-        .flat_map(|line| group_folders(line).unwrap_or_default())
-        .filter_map(|folder| limit(root, &folder))
-        .min_by(f64::total_cmp)
+    let folders = folders(root).into_iter();
+    folders.filter_map(|folder| limit(root, &folder)).min_by(f64::total_cmp)
+}
+
+/// Periods in which the process's control group, or one around it, was stopped because it had used up its time.
+pub(super) fn stopped_periods(root: &Root) -> Option<u64> {
+    let periods = |folder: PathBuf| -> Option<u64> {
+        let figures = root.text(folder.join("cpu.stat"))?;
+        let periods = figures.lines().find_map(|line| line.strip_prefix("nr_throttled "))?;
+        periods.trim().parse().ok()
+    };
+    folders(root).into_iter().filter_map(periods).max()
+}
+
+/// The folders of the process's control group and of those around it.
+fn folders(root: &Root) -> Vec<PathBuf> {
+    let groups = root.text("proc/self/cgroup").unwrap_or_default();
+    groups.lines().flat_map(|line| group_folders(line).unwrap_or_default()).collect()
 }
 
 /// From a line `hierarchy:controllers:path` all folders that may hold a limit of time.

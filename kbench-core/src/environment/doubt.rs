@@ -1,6 +1,6 @@
 //! What makes figures doubtful, in plain words, and what to do about it.
 
-use super::Environment;
+use super::{Environment, Throttling};
 
 /// With fewer cores, how a parallel variant scales can hardly be seen.
 const ENOUGH_CORES: usize = 4;
@@ -25,6 +25,8 @@ pub struct Conduct {
     pub steal_share: Option<f64>,
     /// Share of blocks during which the sentinels said that the machine was busy.
     pub contaminated_share: Option<f64>,
+    /// How often the processors were held back while measuring.
+    pub throttling: Throttling,
 }
 
 impl Environment {
@@ -34,8 +36,9 @@ impl Environment {
             self.build_doubt(conduct),
             loaded(conduct),
             busy(conduct),
+            overheated(conduct),
             stolen(conduct),
-            self.quota_doubt(),
+            self.quota_doubt(conduct),
             self.cores_doubt(),
             self.frequency_doubt(),
         ];
@@ -61,12 +64,18 @@ impl Environment {
     }
 
     /// `cores` already respects the quota, so it is compared with what the process sees.
-    fn quota_doubt(&self) -> Option<String> {
+    fn quota_doubt(&self, conduct: &Conduct) -> Option<String> {
         let processors = self.processors.unwrap_or(self.cores);
         let quota = self.quota.filter(|quota| *quota < processors as f64)?;
+        let stopped = match conduct.throttling.quota {
+            Some(periods) if periods > 0 => {
+                format!("was throttled in {periods} periods while measuring")
+            }
+            _ => "is stopped whenever its threads use more".to_owned(),
+        };
         Some(format!(
-            "quota: the control group may use the time of {} of {processors} cores, and is stopped whenever its threads \
-             use more; raise the limit, or measure with no more than `--threads {}`",
+            "quota: the control group may use the time of {} of {processors} cores, and {stopped}; raise the limit, or \
+             measure with no more than `--threads {}`",
             (quota * 100.0).round() / 100.0,
             quota.floor().max(1.0)
         ))
@@ -121,6 +130,13 @@ fn busy(conduct: &Conduct) -> Option<String> {
     }
 }
 
+fn overheated(conduct: &Conduct) -> Option<String> {
+    let times = conduct.throttling.heat.filter(|times| *times > 0)?;
+    Some(format!(
+        "throttled: cores were too hot and slowed down {times} times while measuring; cool the machine, or give it pauses"
+    ))
+}
+
 fn stolen(conduct: &Conduct) -> Option<String> {
     let share = conduct.steal_share.filter(|share| *share > STEAL_SHARE)?;
     Some(format!(
@@ -154,6 +170,7 @@ mod tests {
             others: Some(0.5),
             steal_share: Some(0.01),
             contaminated_share: Some(0.30),
+            throttling: Throttling { heat: Some(0), quota: Some(0) },
         }
     }
 
@@ -205,7 +222,19 @@ mod tests {
         assert!(with(7.99, None)[0].starts_with("quota: "));
         let text = &with(2.5, Some(8))[0];
         assert!(text.contains("2.5 of 8 cores") && text.contains("`--threads 2`"), "{text}");
+        assert!(text.contains("is stopped whenever"), "{text}");
         assert!(with(0.25, Some(8))[0].contains("`--threads 1`"));
+        let stopped = Throttling { quota: Some(12), heat: None };
+        let environment = Environment { quota: Some(2.0), ..fine() };
+        let text = &environment.warnings(&Conduct { throttling: stopped, ..quiet() })[0];
+        assert!(text.contains("was throttled in 12 periods"), "{text}");
+    }
+
+    #[test]
+    fn heat_counts_when_it_slowed_something_down() {
+        let throttling = Throttling { heat: Some(3), quota: None };
+        let text = &fine().warnings(&Conduct { throttling, ..quiet() })[0];
+        assert!(text.starts_with("throttled: ") && text.contains("3 times"), "{text}");
     }
 
     #[test]

@@ -10,11 +10,13 @@ mod git;
 mod load;
 mod processor;
 mod root;
+mod throttle;
 
 pub use container::Container;
 pub use doubt::Conduct;
 pub use load::{CpuTimes, Usage};
 pub use processor::Caches;
+pub use throttle::Throttling;
 
 use std::env;
 use std::path::Path;

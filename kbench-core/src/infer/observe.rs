@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::measure::Measurement;
-use crate::worker::{Block, Sample, chain_of, is_contaminated, quiet_level};
+use crate::worker::{Block, Sample, chain_of, is_contaminated};
 
 /// Segments that the blocks of a single launch are merged into: enough degrees of freedom for a t-test, and each long
 /// enough that a burst of noise does not fill it.
@@ -31,8 +31,7 @@ pub struct Calm {
 impl Calm {
     /// The level of a whole measurement.
     pub fn of(measurement: &Measurement) -> Self {
-        let blocks = measurement.launches.iter().flat_map(|launch| launch.cells.iter().flatten());
-        Calm { level: quiet_level(&blocks.map(chain_of).collect::<Vec<_>>()) }
+        Calm { level: measurement.quiet_level() }
     }
 
     fn admits(self, block: &Block) -> bool {
@@ -43,8 +42,7 @@ impl Calm {
 /// The share of all blocks that were taken on a busy machine; none without any.
 pub fn contaminated_share(measurement: &Measurement) -> Option<f64> {
     let calm = Calm::of(measurement);
-    let blocks = measurement.launches.iter().flat_map(|launch| launch.cells.iter().flatten());
-    let (all, busy) = blocks.fold((0.0, 0.0), |(all, busy), block| {
+    let (all, busy) = measurement.blocks().fold((0.0, 0.0), |(all, busy), block| {
         (all + 1.0, if calm.admits(block) { busy } else { busy + 1.0 })
     });
     (all > 0.0).then_some(busy / all)

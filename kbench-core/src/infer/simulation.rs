@@ -1,7 +1,7 @@
 //! The whole of inference on simulated runs, with fixed seeds: looks, weights, gate and verdict together.
 
 use super::{Calm, Judgement, Observations, Rules, compare, judge};
-use crate::measure::{Judge, Launch, Look, Measurement, Outlook};
+use crate::measure::{Judge, Launch, Look, Measurement, OpenCell, Outlook};
 use crate::plan::{Cell, Plan, Selection};
 use crate::registry::Registry;
 use crate::registry::tests::{right, variant_of_double};
@@ -82,12 +82,13 @@ fn run(seed: u64, cell: &Cell, truth: f64) -> Outcome {
     let rules = Rules::default();
     let mut machine = Machine::new(seed);
     let mut measurement = Measurement::default();
+    let open = [OpenCell { index: 0, cell, rows: vec![0, 1] }];
     let mut look = Look { interim: LOOKS.len() as u32, is_last: true };
     while measurement.launches.len() < LAUNCHES {
         measurement.launches.push(machine.launch(1000.0 / truth));
         if LOOKS.contains(&measurement.launches.len()) {
             let interim = Look { is_last: false, ..look };
-            if rules.outlooks(&measurement, &[(0, cell)], interim, 1) == [Outlook::Decided] {
+            if rules.outlooks(&measurement, &open, interim, 1) == [Outlook::Decided] {
                 look = interim;
                 break;
             }

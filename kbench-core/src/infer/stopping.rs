@@ -6,8 +6,7 @@
 use super::observe::{Calm, Observations, median};
 use super::verdict::is_equivalent;
 use super::{Comparison, Rules, compare};
-use crate::measure::{Indexed, Judge, Look, Measurement, Outlook, Spread};
-use crate::plan::Cell;
+use crate::measure::{Judge, Look, Measurement, OpenCell, Outlook, Spread};
 
 /// A difference is known well enough when its interval is at most this part of it to either side ...
 const WELL_KNOWN: f64 = 0.5;
@@ -22,7 +21,7 @@ impl Judge for Rules {
     fn outlooks(
         &self,
         measurement: &Measurement,
-        cells: &[Indexed<'_>],
+        cells: &[OpenCell<'_>],
         look: Look,
         comparisons: usize,
     ) -> Vec<Outlook> {
@@ -30,18 +29,18 @@ impl Judge for Rules {
         let level = self.significance / comparisons.max(1) as f64;
         cells
             .iter()
-            .map(|(index, cell)| {
-                let observations = Observations::of(measurement, *index, calm);
-                outlook(*self, &observations, cell, look, level)
+            .map(|open| {
+                let observations = Observations::of(measurement, open.index, calm);
+                outlook(*self, &observations, open, look, level)
             })
             .collect()
     }
 
-    fn spreads(&self, measurement: &Measurement, cells: &[Indexed<'_>]) -> Vec<Option<Spread>> {
+    fn spreads(&self, measurement: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
         let calm = Calm::of(measurement);
         cells
             .iter()
-            .map(|(index, cell)| spread(&Observations::of(measurement, *index, calm), cell))
+            .map(|open| spread(&Observations::of(measurement, open.index, calm), open))
             .collect()
     }
 }
@@ -49,15 +48,13 @@ impl Judge for Rules {
 fn outlook(
     rules: Rules,
     observations: &Observations,
-    cell: &Cell,
+    open: &OpenCell<'_>,
     look: Look,
     level: f64,
 ) -> Outlook {
-    let Some(base) = cell.base else { return Outlook::Settled };
-    let found: Vec<Comparison> = (0..cell.rows.len())
-        .filter(|row| *row != base)
-        .filter_map(|row| compare(observations, base, row, look))
-        .collect();
+    let Some((base, others)) = compared(open) else { return Outlook::Settled };
+    let found: Vec<Comparison> =
+        others.filter_map(|row| compare(observations, base, row, look)).collect();
     let known = |comparison: &Comparison| {
         let half = comparison.test.half_width(1.0 - level * comparison.share);
         half <= (WELL_KNOWN * comparison.test.difference.abs()).min(PRECISE)
@@ -73,12 +70,16 @@ fn outlook(
     }
 }
 
-fn spread(observations: &Observations, cell: &Cell) -> Option<Spread> {
-    let base = cell.base?;
-    let launches = (0..cell.rows.len())
-        .filter(|row| *row != base)
-        .map(|row| observations.differences(row, base))
-        .find(|differences| !differences.is_empty())?;
+/// The base of a cell and the rows that are compared with it; none when the base is not there or has failed.
+fn compared<'a>(open: &'a OpenCell<'_>) -> Option<(usize, impl Iterator<Item = usize> + 'a)> {
+    let base = open.cell.base.filter(|base| open.rows.contains(base))?;
+    Some((base, open.rows.iter().copied().filter(move |row| *row != base)))
+}
+
+fn spread(observations: &Observations, open: &OpenCell<'_>) -> Option<Spread> {
+    let (base, mut others) = compared(open)?;
+    let launches = others
+        .find_map(|row| Some(observations.differences(row, base)).filter(|d| !d.is_empty()))?;
     let within: Vec<f64> = launches.iter().filter_map(|launch| launch.variance).collect();
     if launches.len() < 2 || within.len() < launches.len() {
         return None;

@@ -172,7 +172,7 @@ fn kbench_over_copies_keeping<R, W, O>(
 /// Puts the loop that follows at the same place in a cache line as every other timed loop. Without it, two variants of
 /// the same machine code can differ by a third when a call takes a nanosecond, by nothing but their addresses.
 #[inline(always)]
-#[allow(unsafe_code)] // the only one of the crate: nothing else can ask the assembler for an alignment
+#[allow(unsafe_code)] // nothing else can ask the assembler for an alignment
 fn align() {
     #[cfg(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri)))]
     // SAFETY: the directive emits at most 63 bytes of no-operations; it touches no register and no memory.

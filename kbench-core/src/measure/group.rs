@@ -1,12 +1,13 @@
 //! Cells that are measured together, launch by launch.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use super::roster::{Roster, RosterCell};
 use super::schedule::PILOT_LAUNCHES;
 use super::session::Session;
 use super::timetable::Timetable;
-use super::{Assignment, Indexed, Isolation, Look, Measured, Outlook};
+use super::{Assignment, Isolation, Look, Measured, OpenCell, Outlook};
 use crate::check::Standing;
 use crate::watch::{Stage, Watch};
 use crate::worker::{LinkError, Order, Preparation, Reply, Request, RowCalibration};
@@ -31,12 +32,14 @@ pub(super) struct Group<'a> {
     pub(super) starts: Vec<f64>,
     /// Wall time of blocks against what calibration predicts.
     pub(super) correction: f64,
-    /// Launches whose worker ended before its time.
-    pub(super) lost: u32,
-    /// Whether results were looked at after timing, and what is counted was counted.
-    pub(super) looked_aside: bool,
-    /// Why there are no more launches.
-    pub(super) ended: bool,
+    /// How workers ended before their time when nobody knows what they were calling.
+    pub(super) losses: Vec<String>,
+    /// Whether the worker of the current round ended before its time.
+    pub(super) is_broken: bool,
+    /// Cells and rows whose results were looked at after timing, and of which was counted what is counted.
+    pub(super) looked_at: BTreeSet<(usize, usize)>,
+    /// Why there can be no more launches.
+    pub(super) ended: Option<String>,
     pub(super) order: Order,
 }
 
@@ -60,9 +63,10 @@ impl<'a> Group<'a> {
             first: None,
             starts: Vec::new(),
             correction: 1.0,
-            lost: 0,
-            looked_aside: false,
-            ended: false,
+            losses: Vec::new(),
+            is_broken: false,
+            looked_at: BTreeSet::new(),
+            ended: None,
             order: Order::new(assignment.seed.rotate_left(17), number),
         };
         let link = assignment.launcher.launch(number)?;
@@ -91,8 +95,10 @@ impl<'a> Group<'a> {
                 group.first = Some(session);
                 group.harmonise();
             }
-            Err(error) if session.calling.is_none() => return Err(error),
-            Err(error) => group.blame(&session, &error),
+            Err(error) => match session.guilty(&error) {
+                Some(guilty) => group.fail(guilty, &error),
+                None => return Err(error),
+            },
         }
         Ok(group)
     }
@@ -130,7 +136,7 @@ impl<'a> Group<'a> {
         }
         let mut timetable = self.timetable(share);
         while timetable.done < timetable.launches
-            && !self.ended
+            && self.ended.is_none()
             && self.open_cells().next().is_some()
         {
             let left = timetable.end.saturating_duration_since(Instant::now()).as_secs_f64();
@@ -142,7 +148,12 @@ impl<'a> Group<'a> {
             let ahead = timetable.launches_left() * self.launch_seconds(&timetable).min(slot);
             let text = format!("launch {} of {}", timetable.done + 1, timetable.launches);
             watch.step(Stage::Measuring, passed, passed + ahead, &text);
+            self.is_broken = false;
             self.round(&mut timetable, slot);
+            if self.is_broken {
+                // It is made up for. That comes to an end: each time a row fails, or there is one more loss.
+                continue;
+            }
             timetable.done += 1;
             if timetable.done == PILOT_LAUNCHES && self.assignment.effort.launches.is_none() {
                 self.plan_anew(&mut timetable);
@@ -155,6 +166,7 @@ impl<'a> Group<'a> {
         for RosterCell { cell, .. } in &self.roster.cells {
             self.measured.looks[*cell].get_or_insert(last);
         }
+        self.explain();
     }
 
     /// Looks at the figures; cells that are decided leave.
@@ -165,7 +177,7 @@ impl<'a> Group<'a> {
             .filter(|position| self.outlooks[*position] != Outlook::Decided)
             .collect();
         let measurement = &self.measured.measurement;
-        let cells = self.indexed(&open);
+        let cells = self.standing(&open);
         let outlooks = self.assignment.judge.outlooks(measurement, &cells, look, comparisons);
         for (position, outlook) in open.into_iter().zip(outlooks) {
             self.outlooks[position] = outlook;
@@ -175,11 +187,13 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Some cells of the roster as the plan has them.
-    pub(super) fn indexed(&self, positions: &[usize]) -> Vec<Indexed<'a>> {
-        let cells = &self.assignment.plan.cells;
-        let index = |position: &usize| self.roster.cells[*position].cell;
-        positions.iter().map(|position| (index(position), &cells[index(position)])).collect()
+    /// Some cells of the roster as whoever judges them sees them.
+    pub(super) fn standing(&self, positions: &[usize]) -> Vec<OpenCell<'a>> {
+        let open_cell = |position: &usize| {
+            let RosterCell { cell: index, rows } = self.live_cell(*position);
+            OpenCell { index, cell: &self.assignment.plan.cells[index], rows }
+        };
+        positions.iter().map(open_cell).collect()
     }
 
     /// One launch, or one of every row when rows are isolated.
@@ -195,9 +209,7 @@ impl<'a> Group<'a> {
                 }
             }
             (Isolation::Isolated, first) => {
-                if let Some(mut session) = first {
-                    self.look_aside(&mut session, timetable);
-                }
+                drop(first);
                 let rows = roster.cells.iter().map(|cell| cell.rows.len()).max().unwrap_or(0);
                 for row in self.order.permutation(rows) {
                     if let Some(session) = self.start(roster.only(row)) {

@@ -37,8 +37,15 @@ pub struct Spread {
     pub launches: f64,
 }
 
-/// A cell of the plan with its index there.
-pub type Indexed<'a> = (usize, &'a Cell);
+/// A cell that may want more samples.
+pub struct OpenCell<'a> {
+    /// Its index in the plan.
+    pub index: usize,
+    /// The cell.
+    pub cell: &'a Cell,
+    /// Its rows that are still being measured: the others have failed, and nothing waits for them.
+    pub rows: Vec<usize>,
+}
 
 /// Whoever looks at the figures between launches.
 pub trait Judge {
@@ -46,22 +53,22 @@ pub trait Judge {
     fn outlooks(
         &self,
         measurement: &Measurement,
-        cells: &[Indexed<'_>],
+        cells: &[OpenCell<'_>],
         look: Look,
         comparisons: usize,
     ) -> Vec<Outlook>;
 
     /// Where the variance of each of some cells comes from; none before there is enough to tell.
-    fn spreads(&self, measurement: &Measurement, cells: &[Indexed<'_>]) -> Vec<Option<Spread>>;
+    fn spreads(&self, measurement: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>>;
 }
 
 /// Never stops early.
 impl Judge for () {
-    fn outlooks(&self, _: &Measurement, cells: &[Indexed<'_>], _: Look, _: usize) -> Vec<Outlook> {
+    fn outlooks(&self, _: &Measurement, cells: &[OpenCell<'_>], _: Look, _: usize) -> Vec<Outlook> {
         vec![Outlook::Open; cells.len()]
     }
 
-    fn spreads(&self, _: &Measurement, cells: &[Indexed<'_>]) -> Vec<Option<Spread>> {
+    fn spreads(&self, _: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
         vec![None; cells.len()]
     }
 }

@@ -1,17 +1,14 @@
 //! One launch of a group: a worker is started, told what to visit, and heard; and what is done when it ends before its
 //! time.
 
-use std::collections::HashMap;
 use std::time::Instant;
 
+use super::Isolation;
 use super::group::Group;
 use super::roster::{Roster, RosterCell};
 use super::session::Session;
 use super::timetable::{Timetable, WARM_UP_BLOCKS};
-use super::{Isolation, Outlook};
-use crate::worker::{
-    LinkError, PROTOCOL, Preparation, Request, Visit, Visits, chain_of, quiet_level,
-};
+use crate::worker::{LinkError, PROTOCOL, Preparation, Request, Visit, Visits};
 
 /// Data of cells that are visited round-robin may take this much memory together; more cells make another group.
 const GROUP_MEMORY: usize = 1 << 30;
@@ -19,8 +16,9 @@ const GROUP_MEMORY: usize = 1 << 30;
 /// Where time is short a launch ends by the clock: it is given this many times the blocks that should fit.
 const AMPLE: f64 = 2.0;
 
-/// Launches that may be lost to workers that end before their time.
-const LOST_LAUNCHES: u32 = 3;
+/// Workers that may end before their time for reasons unknown. From the first one on, workers announce every call; so the
+/// second one usually tells who it was.
+const MOST_LOSSES: usize = 3;
 
 impl<'a> Group<'a> {
     /// Starts a worker for some rows, and lets it make their data; none when it cannot.
@@ -31,7 +29,7 @@ impl<'a> Group<'a> {
         let link = match self.assignment.launcher.launch(number) {
             Ok(link) => link,
             Err(error) => {
-                self.give_up(&error);
+                self.ended = Some(error.to_string());
                 return None;
             }
         };
@@ -62,7 +60,7 @@ impl<'a> Group<'a> {
             let counted = session.launch.cells[*cell].iter().filter(|block| !block.requeued);
             timetable.taken[position] += counted.count() as f64 / self.processes(position) as f64;
         }
-        if measured.is_ok() && self.assignment.isolation == Isolation::Shared {
+        if measured.is_ok() {
             self.look_aside(&mut session, timetable);
         }
         self.measured.measurement.launches.push(std::mem::take(&mut session.launch));
@@ -74,8 +72,9 @@ impl<'a> Group<'a> {
     }
 
     /// Checks and counts that need a worker but no clock; their time is not that of measuring.
-    pub(super) fn look_aside(&mut self, session: &mut Session<'a>, timetable: &mut Timetable) {
-        if self.looked_aside {
+    fn look_aside(&mut self, session: &mut Session<'a>, timetable: &mut Timetable) {
+        let rows = session.roster.rows();
+        if rows.iter().all(|row| self.looked_at.contains(row)) {
             return;
         }
         let begun = Instant::now();
@@ -84,69 +83,47 @@ impl<'a> Group<'a> {
             requests.push(Request::Inspect);
         }
         // A worker that ends while it looks is to blame on a row; the next launch looks at the others.
-        self.looked_aside = requests.iter().all(|request| {
+        let is_done = requests.iter().all(|request| {
             let asked = session.ask(request, self.measured, &mut |_| {});
             if let Err(error) = &asked {
                 self.blame(session, error);
             }
             asked.is_ok()
         });
+        if is_done {
+            self.looked_at.extend(rows);
+        }
         self.measured.spent.checking += begun.elapsed().as_secs_f64();
         timetable.end += begun.elapsed();
     }
 
-    /// What a worker is to visit: as planned, and more of the open cells when others have left.
-    pub(super) fn visits(
-        &self,
-        session: &Session<'a>,
-        timetable: &Timetable,
-        seconds: f64,
-    ) -> Visits {
-        let seconds_of = |wanted: Outlook, blocks: &dyn Fn(usize) -> f64| -> f64 {
-            (0..self.outlooks.len())
-                .filter(|position| self.outlooks[*position] == wanted)
-                .map(|position| blocks(position) * self.block_seconds(position))
-                .sum()
-        };
-        let freed = seconds_of(Outlook::Decided, &|p| timetable.blocks[p] - timetable.taken[p]);
-        let gain = freed.max(0.0) / timetable.launches_left() / seconds_of(Outlook::Open, &|_| 1.0);
-        let positions: HashMap<usize, usize> =
-            self.roster.cells.iter().enumerate().map(|(i, cell)| (cell.cell, i)).collect();
-        let planned = |position: usize| {
-            let extra = if self.outlooks[position] == Outlook::Open { gain } else { 0.0 };
-            timetable.per_launch(position) + extra
-        };
-        let planned_seconds: f64 = session
-            .roster
-            .cells
-            .iter()
-            .filter_map(|cell| positions.get(&cell.cell))
-            .map(|position| planned(*position) * self.block_seconds(*position))
-            .sum();
+    /// What a worker is to visit.
+    fn visits(&self, session: &Session<'a>, timetable: &Timetable, seconds: f64) -> Visits {
+        let next = self.next_blocks(timetable);
+        let position =
+            |cell: &RosterCell| self.roster.cells.iter().position(|c| c.cell == cell.cell);
+        let positions: Vec<Option<usize>> = session.roster.cells.iter().map(position).collect();
+        let planned: f64 =
+            positions.iter().flatten().map(|p| next[*p] * self.block_seconds(*p)).sum();
         let stretch = match timetable.is_bound {
-            true => AMPLE * (seconds / planned_seconds).max(1.0),
+            true => AMPLE * (seconds / planned).max(1.0),
             false => 1.0,
         };
-        let visit = |(place, cell): (usize, &RosterCell)| {
-            let position = *positions.get(&cell.cell)?;
+        let visit = |(place, position): (usize, &Option<usize>)| {
             let rows = session.roster.visit_rows(place, self.measured);
-            let blocks = (stretch * planned(position)).round() as u32;
+            let blocks = (stretch * next[(*position)?]).round() as u32;
             (!rows.is_empty()).then_some(Visit { cell: place, blocks, rows })
         };
-        let cells = session.roster.cells.iter().enumerate().filter_map(visit).collect();
-        Visits { cells, seconds, quiet: self.quiet() }
-    }
-
-    /// How fast the machine is when it is quiet, as far as former launches tell.
-    pub(super) fn quiet(&self) -> Option<f64> {
-        let launches = &self.measured.measurement.launches;
-        let chains: Vec<f64> =
-            launches.iter().flat_map(|l| l.cells.iter().flatten()).map(chain_of).collect();
-        quiet_level(&chains)
+        Visits {
+            cells: positions.iter().enumerate().filter_map(visit).collect(),
+            seconds,
+            quiet: self.measured.measurement.quiet_level(),
+            announce: !self.losses.is_empty(),
+        }
     }
 
     /// Learns from a launch how long blocks really take.
-    pub(super) fn correct(&mut self, session: &Session<'a>, seconds: f64) {
+    fn correct(&mut self, session: &Session<'a>, seconds: f64) {
         let predicted: f64 = (0..self.roster.cells.len())
             .map(|position| {
                 let blocks = session.launch.cells[self.roster.cells[position].cell].len() as f64;
@@ -159,45 +136,41 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Finds out whose fault it is that a worker ended before its time.
-    pub(super) fn blame(&mut self, session: &Session<'a>, error: &LinkError) {
-        let place = session.calling.filter(|_| matches!(error, LinkError::Ended(_)));
-        let guilty = place.and_then(|place| {
-            let RosterCell { cell, rows } = session.roster.cells.get(place.cell)?;
-            let rows = match place.row {
-                Some(row) => vec![*rows.get(row)?],
-                None => rows.clone(),
-            };
-            Some((*cell, rows))
-        });
-        match guilty {
-            Some((cell, rows)) => {
-                for row in rows {
-                    let failure = &mut self.measured.rows[cell][row].failure;
-                    failure.get_or_insert_with(|| error.to_string());
-                }
+    /// Notes that a worker ended before its time: its fault who was being called, a loss when nobody was.
+    fn blame(&mut self, session: &Session<'a>, error: &LinkError) {
+        self.is_broken = true;
+        match session.guilty(error) {
+            Some(guilty) => self.fail(guilty, error),
+            None if error.is_end() && self.losses.len() < MOST_LOSSES => {
+                self.losses.push(error.to_string());
             }
-            None if matches!(error, LinkError::Ended(_)) && self.lost < LOST_LAUNCHES => {
-                self.lost += 1;
-            }
-            None => self.give_up(error),
+            None => self.ended = Some(error.to_string()),
         }
     }
 
-    /// Ends the measuring of this group: rows that have samples keep them and say why there are no more.
-    pub(super) fn give_up(&mut self, error: &LinkError) {
-        self.ended = true;
-        for RosterCell { cell, rows } in &self.roster.cells {
-            for row in rows {
-                let launches = &self.measured.measurement.launches;
-                let mut blocks = launches.iter().flat_map(|launch| &launch.cells[*cell]);
-                let has_samples = blocks.any(|b| b.samples.iter().any(|s| s.row == *row));
-                let known = &mut self.measured.rows[*cell][*row];
-                if has_samples {
-                    known.remark = Some(format!("measuring ended early: {error}"));
-                } else {
-                    known.failure.get_or_insert_with(|| error.to_string());
-                }
+    /// Marks rows whose call was the end of a worker.
+    pub(super) fn fail(&mut self, RosterCell { cell, rows }: RosterCell, error: &LinkError) {
+        for row in rows {
+            self.measured.rows[cell][row].failure.get_or_insert_with(|| error.to_string());
+        }
+    }
+
+    /// Says why launches are missing: rows that have samples keep them, others have failed.
+    pub(super) fn explain(&mut self) {
+        let losses = self.losses.len();
+        let (reason, remark) = match (&self.ended, self.losses.last()) {
+            (Some(error), _) => (error, format!("measuring ended early: {error}")),
+            (None, Some(error)) => {
+                (error, format!("{losses} of its launches did not end well: {error}"))
+            }
+            (None, None) => return,
+        };
+        for (cell, row) in self.roster.rows() {
+            let known = &mut self.measured.rows[cell][row];
+            if self.measured.measurement.has(cell, row) {
+                known.remark.get_or_insert_with(|| remark.clone());
+            } else {
+                known.failure.get_or_insert_with(|| reason.clone());
             }
         }
     }

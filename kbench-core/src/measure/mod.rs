@@ -15,16 +15,34 @@ mod stage;
 mod timetable;
 
 pub use effort::Effort;
-pub use judge::{Indexed, Judge, Look, Outlook, Spread};
+pub use judge::{Judge, Look, OpenCell, Outlook, Spread};
 pub use stage::{Assignment, Isolation, Measured, RowMeasured, Spent, measure_plan};
 
-use crate::worker::Block;
+use crate::worker::{Block, chain_of, quiet_level};
 
 /// Everything that was measured, launch by launch.
 #[derive(Clone, Debug, Default)]
 pub struct Measurement {
     /// One record for every process that measured.
     pub launches: Vec<Launch>,
+}
+
+impl Measurement {
+    /// All blocks of all launches.
+    pub fn blocks(&self) -> impl Iterator<Item = &Block> {
+        self.launches.iter().flat_map(|launch| launch.cells.iter().flatten())
+    }
+
+    /// Nanoseconds of the chain when nobody else is on the machine, as far as this can be told.
+    pub fn quiet_level(&self) -> Option<f64> {
+        quiet_level(&self.blocks().map(chain_of).collect::<Vec<_>>())
+    }
+
+    /// Whether there is any sample of a row.
+    pub fn has(&self, cell: usize, row: usize) -> bool {
+        let mut blocks = self.launches.iter().flat_map(|launch| &launch.cells[cell]);
+        blocks.any(|block| block.samples.iter().any(|sample| sample.row == row))
+    }
 }
 
 /// What one process measured.

@@ -38,6 +38,14 @@ impl Roster {
         self.cells.iter().map(request).collect()
     }
 
+    /// Every row as indices of its cell and itself in the plan.
+    pub(super) fn rows(&self) -> Vec<(usize, usize)> {
+        let of_cell = |RosterCell { cell, rows }: &RosterCell| {
+            rows.iter().map(|row| (*cell, *row)).collect::<Vec<_>>()
+        };
+        self.cells.iter().flat_map(of_cell).collect()
+    }
+
     /// The n-th row of every cell that has as many.
     pub(super) fn only(&self, n: usize) -> Roster {
         let only = |RosterCell { cell, rows }: &RosterCell| {

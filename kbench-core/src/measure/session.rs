@@ -1,6 +1,6 @@
 //! One worker, and what it says about the rows that it has.
 
-use super::roster::Roster;
+use super::roster::{Roster, RosterCell};
 use super::{Launch, Measured, RowMeasured};
 use crate::plan::Plan;
 use crate::worker::{Done, Link, LinkError, Place, Reply, Request};
@@ -13,7 +13,7 @@ pub(super) struct Session<'a> {
     pub(super) launch: Launch,
     /// Whether each cell of the roster is prepared, or failed to be.
     pub(super) ready: Vec<bool>,
-    /// What it was about to call for the first time when it was last heard of.
+    /// What it was about to call when it was last heard of.
     pub(super) calling: Option<Place>,
 }
 
@@ -27,6 +27,17 @@ impl<'a> Session<'a> {
             roster,
             calling: None,
         }
+    }
+
+    /// The rows that are to blame for the end of the worker: those that it was calling.
+    pub(super) fn guilty(&self, error: &LinkError) -> Option<RosterCell> {
+        let Place { cell, row } = self.calling.filter(|_| error.is_end())?;
+        let RosterCell { cell, rows } = self.roster.cells.get(cell)?.clone();
+        let rows = match row {
+            Some(row) => vec![*rows.get(row)?],
+            None => rows,
+        };
+        Some(RosterCell { cell, rows })
     }
 
     /// Asks for something and notes what comes back; gives where the time went.

@@ -158,16 +158,15 @@ fn wants_samples(checked: &[CheckedRow], known: &[RowMeasured]) -> bool {
 /// A budget beyond all clocks ends in a year.
 const A_YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Marks the rows of cells whose turn did not come.
+/// Marks those rows of some cells whose turn did not come.
 fn skip(measured: &mut Measured, cells: &[usize], budget: Duration) {
     let seconds = budget.as_secs_f64();
     let reason =
         format!("the budget of {seconds} s ended before its turn; raise --budget or select less");
     for cell in cells {
-        let launches = &measured.measurement.launches;
-        if launches.iter().all(|launch| launch.cells[*cell].is_empty()) {
-            for row in &mut measured.rows[*cell] {
-                row.skipped.get_or_insert_with(|| reason.clone());
+        for (row, known) in measured.rows[*cell].iter_mut().enumerate() {
+            if known.failure.is_none() && !measured.measurement.has(*cell, row) {
+                known.skipped.get_or_insert_with(|| reason.clone());
             }
         }
     }

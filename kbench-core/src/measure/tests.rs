@@ -147,12 +147,12 @@ fn isolated_rows_share_no_launch() {
 struct Hasty;
 
 impl Judge for Hasty {
-    fn outlooks(&self, _: &Measurement, cells: &[Indexed<'_>], _: Look, _: usize) -> Vec<Outlook> {
+    fn outlooks(&self, _: &Measurement, cells: &[OpenCell<'_>], _: Look, _: usize) -> Vec<Outlook> {
         let outlook = |index| if index == 0 { Outlook::Decided } else { Outlook::Open };
-        cells.iter().map(|(index, _)| outlook(*index)).collect()
+        cells.iter().map(|open| outlook(open.index)).collect()
     }
 
-    fn spreads(&self, _: &Measurement, cells: &[Indexed<'_>]) -> Vec<Option<Spread>> {
+    fn spreads(&self, _: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
         vec![None; cells.len()]
     }
 }
@@ -173,6 +173,12 @@ fn a_decided_cell_leaves_at_the_first_look_and_its_time_goes_to_the_others() {
     assert!((4..10).all(|launch| blocks(launch, 0) == 0), "and then no more");
     let others: usize = (4..10).map(|launch| blocks(launch, 1) + blocks(launch, 2)).sum();
     assert!(others > 6 * 6, "{others} blocks of the others, who have its time as well");
+    // Its eighteen blocks are worth some of theirs, and are handed out once, evenly.
+    for cell in [1, 2] {
+        let most = (4..10).map(|launch| blocks(launch, cell)).max().expect("launches");
+        let all: usize = (4..10).map(|launch| blocks(launch, cell)).sum();
+        assert!(most * 6 <= all + 6, "at most {most} of {all} in a launch");
+    }
 }
 
 /// What a worker does in a given launch instead of its work.
@@ -184,6 +190,10 @@ enum Fate {
     DiesInRow,
     /// Ends later, when nobody is announced.
     DiesLater,
+    /// The same, in a call of the second row of the first cell, should anybody want to know.
+    DiesLaterInRow,
+    /// Says something that makes no sense while it calibrates.
+    TalksNonsense,
     /// Ends while it looks at the results of the second row.
     DiesInRecheck,
     /// Cannot be started.
@@ -227,7 +237,13 @@ impl Link for Dies<'_> {
             (Fate::DiesInData, Request::Prepare(_)) => at(None),
             (Fate::DiesInRow, Request::Measure(_)) => at(Some(1)),
             (Fate::DiesInRecheck, Request::Recheck) => at(Some(1)),
-            (Fate::DiesLater, Request::Measure(_)) => Reply::Called,
+            (Fate::DiesLaterInRow, Request::Measure(visits)) if visits.announce => at(Some(1)),
+            (Fate::DiesLater | Fate::DiesLaterInRow, Request::Measure(_)) => Reply::Called,
+            (Fate::TalksNonsense, Request::Prepare(_)) => {
+                hear(at(Some(1)));
+                let error = serde_json::from_str::<Reply>("hello").expect_err("no reply");
+                return Err(LinkError::Nonsense { line: "hello".into(), error });
+            }
             _ => return self.worker.ask(request, hear),
         };
         hear(last_words);
@@ -259,21 +275,43 @@ fn a_worker_that_ends_costs_what_it_was_calling_and_nothing_else() {
         (Fate::DiesInRecheck, 1..=1, vec![(0, 1)]),
         (Fate::DiesInData, 1..=1, vec![(0, 0), (0, 1)]),
         (Fate::DiesInData, 3..=3, vec![(0, 0), (0, 1)]),
+        // Found out by the next worker, which announces every call.
+        (Fate::DiesLaterInRow, 1..=2, vec![(0, 1)]),
     ] {
         let (measured, failed) = doomed(fate, when);
         assert_eq!(failed, expected);
         let launches = &measured.measurement.launches;
         let visited = launches.iter().filter(|launch| !launch.cells[2].is_empty()).count();
-        assert!(visited >= 4, "the others go on: {visited} launches");
+        assert!(visited >= 5, "the others go on, and what was lost is made up for: {visited}");
     }
 }
 
 #[test]
-fn a_worker_that_ends_when_nobody_was_announced_costs_a_launch() {
+fn a_worker_that_ends_when_nobody_was_announced_costs_a_launch_which_is_made_up_for() {
     let (measured, failed) = doomed(Fate::DiesLater, 2..=3);
     assert!(failed.is_empty(), "{failed:?}");
     let launches = &measured.measurement.launches;
-    assert_eq!(launches.iter().filter(|launch| !launch.cells[0].is_empty()).count(), 3);
+    assert_eq!(launches.iter().filter(|launch| !launch.cells[0].is_empty()).count(), 5);
+    let told = |row: &RowMeasured| {
+        row.remark.as_ref().is_some_and(|remark| remark.contains("2 of its launches"))
+    };
+    assert!(measured.rows.iter().flatten().all(told), "{:?}", measured.rows);
+}
+
+#[test]
+fn rows_that_no_worker_lives_to_measure_have_failed_and_were_not_skipped() {
+    let (measured, failed) = doomed(Fate::DiesLater, 1..=99);
+    assert_eq!(failed.len(), 6, "{failed:?}");
+    assert!(measured.rows.iter().flatten().all(|row| row.skipped.is_none()));
+}
+
+#[test]
+fn nonsense_fails_what_is_waiting_with_its_text() {
+    let (measured, _) = doomed(Fate::TalksNonsense, 1..=99);
+    for row in measured.rows.iter().flatten() {
+        let failure = row.failure.as_ref();
+        assert!(failure.is_some_and(|failure| failure.contains("answered `hello`")), "{row:?}");
+    }
 }
 
 #[test]
@@ -283,21 +321,19 @@ fn what_was_measured_is_kept_when_no_further_worker_can_be_had() {
         assert!(failed.is_empty(), "{failed:?}");
         let rows = || measured.rows.iter().flatten();
         assert!(rows().all(|row| row.failure.is_none()));
-        if matches!(fate, Fate::NeverStarts) {
-            let told = |row: &RowMeasured| {
-                row.remark.as_ref().is_some_and(|remark| remark.contains("ended early"))
-            };
-            assert!(rows().all(told), "{:?}", measured.rows);
-        }
+        let told = |row: &RowMeasured| {
+            row.remark.as_ref().is_some_and(|remark| remark.contains("ended early"))
+        };
+        assert!(rows().all(told), "{:?}", measured.rows);
         assert!(measured.measurement.launches.iter().any(|launch| !launch.cells[0].is_empty()));
     }
 }
 
 #[test]
 fn results_are_looked_at_again_in_every_group() {
+    thread_local! { static CALLS: Counter<u32> = const { Counter::new(0) }; }
     /// Right when it is checked, and wrong after thousands of calls.
     fn tires() -> Box<dyn Routine> {
-        thread_local! { static CALLS: Counter<u32> = const { Counter::new(0) }; }
         serial::<Double, _, _>(|reads, writes| {
             CALLS.set(CALLS.get() + 1);
             let factor = if CALLS.get() > 20_000 { 3.0 } else { 2.0 };
@@ -308,11 +344,14 @@ fn results_are_looked_at_again_in_every_group() {
     let warm_up = Duration::from_millis(400);
     let effort = Effort { budget: Duration::from_secs(6), warm_up, ..Effort::quick() };
     let entries = [variant_of_double("double", 1, right), variant_of_double("tires", 2, tires)];
-    let bench = Bench::new(&entries, effort);
-    let measured = bench.measure(&Again(&bench.registry));
-    assert!(measured.measurement.launches.len() > 1, "one launch for every group");
-    for rows in &measured.rows {
-        assert!(rows[0].failure.is_none() && rows[1].failure.is_some(), "{rows:?}");
+    for isolation in [Isolation::Shared, Isolation::Isolated] {
+        CALLS.set(0);
+        let bench = Bench { isolation, ..Bench::new(&entries, effort.clone()) };
+        let measured = bench.measure(&Again(&bench.registry));
+        assert!(measured.measurement.launches.len() > 1, "one launch for every group");
+        for rows in &measured.rows {
+            assert!(rows[0].failure.is_none() && rows[1].failure.is_some(), "{rows:?}");
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use super::effort::FEWEST_BLOCKS;
 use super::group::Group;
 use super::roster::RosterCell;
 use super::schedule::{Costs, FEWEST_LAUNCHES, START_SHARE, interim_looks, launches};
-use super::{Isolation, Spread};
+use super::{Isolation, Outlook, Spread};
 
 /// Seconds that the sentinels of one sample take, roughly; the first launch shows how wrong that is.
 const SENTINEL_SECONDS: f64 = 0.15e-3;
@@ -46,16 +46,16 @@ impl Timetable {
         f64::from(self.launches.saturating_sub(self.done).max(1))
     }
 
-    /// Blocks of a cell in the next launch.
-    pub(super) fn per_launch(&self, position: usize) -> f64 {
-        ((self.blocks[position] - self.taken[position]) / self.launches_left()).max(1.0)
+    /// Blocks that a cell should still get; fewer than none when it got more than its own.
+    fn owed(&self, position: usize) -> f64 {
+        self.blocks[position] - self.taken[position]
     }
 }
 
 impl Group<'_> {
     /// Shortens samples when the fewest blocks or launches would not fit in the time.
     pub(super) fn fit(&mut self, share: Duration) {
-        let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
+        let pass = self.pass_seconds();
         let needed = if self.assignment.launcher.is_fresh() {
             f64::from(self.assignment.effort.launches.unwrap_or(FEWEST_LAUNCHES))
                 * (self.start_seconds() + (1.0 + WARM_UP_BLOCKS) * pass)
@@ -109,11 +109,26 @@ impl Group<'_> {
         }
     }
 
+    /// Blocks of every cell in the next launch: its own, and for open cells what others left.
+    pub(super) fn next_blocks(&self, timetable: &Timetable) -> Vec<f64> {
+        let positions = 0..self.roster.cells.len();
+        let with = |outlook| positions.clone().filter(move |p| self.outlooks[*p] == outlook);
+        let left: f64 =
+            with(Outlook::Decided).map(|p| timetable.owed(p) * self.block_seconds(p)).sum();
+        let pass: f64 = with(Outlook::Open).map(|p| self.block_seconds(p)).sum();
+        let gain = if pass > 0.0 { left.max(0.0) / pass } else { 0.0 };
+        let blocks = |position: usize| {
+            let gain = if self.outlooks[position] == Outlook::Open { gain } else { 0.0 };
+            ((timetable.owed(position) + gain) / timetable.launches_left()).max(1.0)
+        };
+        positions.clone().map(blocks).collect()
+    }
+
     /// Decides once more how many launches there are, now that variances are known.
     pub(super) fn plan_anew(&self, timetable: &mut Timetable) {
         let open: Vec<usize> = self.open_cells().collect();
         let measurement = &self.measured.measurement;
-        let found = self.assignment.judge.spreads(measurement, &self.indexed(&open));
+        let found = self.assignment.judge.spreads(measurement, &self.standing(&open));
         let mut spreads: Vec<Spread> = found.into_iter().flatten().collect();
         spreads.sort_by(|a, b| (a.launches / a.blocks).total_cmp(&(b.launches / b.blocks)));
         let passed = timetable.begun.elapsed().as_secs_f64();
@@ -140,15 +155,20 @@ impl Group<'_> {
         samples * self.correction
     }
 
+    /// Seconds of one block of every open cell.
+    fn pass_seconds(&self) -> f64 {
+        self.open_cells().map(|position| self.block_seconds(position)).sum()
+    }
+
     /// Seconds of the next launch, as planned.
     pub(super) fn launch_seconds(&self, timetable: &Timetable) -> f64 {
-        let blocks = |position| timetable.per_launch(position) + WARM_UP_BLOCKS;
-        let cells = self.open_cells();
-        self.start_seconds() + cells.map(|p| blocks(p) * self.block_seconds(p)).sum::<f64>()
+        let blocks = self.next_blocks(timetable);
+        let seconds = |p: usize| (blocks[p] + WARM_UP_BLOCKS) * self.block_seconds(p);
+        self.start_seconds() + self.open_cells().map(seconds).sum::<f64>()
     }
 
     pub(super) fn costs(&self) -> Costs {
-        let pass: f64 = self.open_cells().map(|position| self.block_seconds(position)).sum();
+        let pass = self.pass_seconds();
         let positions = 0..self.roster.cells.len();
         let processes = positions.map(|position| self.processes(position)).max().unwrap_or(1);
         Costs {

@@ -15,8 +15,8 @@ const NO_BASE: &str = "not compared: its base is not selected";
 const NO_TIME: &str = "takes no time: an empty loop is as long, so the compiler has removed the work, or there is none";
 const LOADED: &str = "the machine was busy nearly all the time: times are those of a busy machine";
 const UNSTABLE_TIME: &str =
-    "the time is unstable: it varied by over 20 % between launches, or parts of one";
-const UNSTABLE_RATIO: &str = "unstable: the speed-up varied by over 20 % between launches, or parts of one; do not rely on it";
+    "the time is unstable: its standard deviation between launches, or parts of one, is over 20 %";
+const UNSTABLE_RATIO: &str = "unstable: the speed-up's standard deviation between launches, or parts of one, is over 20 %; do not rely on it";
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
 pub fn assemble(
@@ -59,6 +59,7 @@ pub fn assemble(
     for ((row, comparison), judged) in comparisons.iter().zip(judge(&found, rules)) {
         rows[*row].comparison = comparison_report(comparison, &judged);
         if comparison.is_unstable() {
+            rows[*row].unstable = true;
             rows[*row].remarks.push(UNSTABLE_RATIO.into());
         }
     }
@@ -112,6 +113,7 @@ impl Finding<'_> {
             check: self.check(),
             threshold: variant.threshold.map(|threshold| threshold.to_string()),
             expectations: variant.expectations.iter().map(|expectation| expectation.text).collect(),
+            unstable: false,
             remarks: check
                 .iter()
                 .flat_map(|check| check.remarks.iter().map(ToString::to_string))
@@ -122,8 +124,8 @@ impl Finding<'_> {
             launches: 0,
             blocks: 0,
             contaminated: 0,
-            allocations: known.and_then(|known| known.allocations),
-            counters: known.and_then(|known| known.counters),
+            memory: known.and_then(|known| known.allocations).into(),
+            counters: known.and_then(|known| known.counters).unwrap_or_default(),
             raw: RawSamples::default(),
         }
     }
@@ -177,6 +179,7 @@ impl Finding<'_> {
         }
         // Against the sentinel: a machine that gets slower for everybody is no trend of this row.
         if let Some(moved) = trend(&observed.anchored(self.row)) {
+            report.unstable = true;
             report.remarks.push(format!(
                 "unstable: moved by {:+.1} % over the launches, which is hardly chance",
                 100.0 * moved

@@ -3,7 +3,7 @@
 use super::{Report, RowReport};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 38] = [
+const COLUMNS: [&str; 43] = [
     "kernel",
     "variant",
     "backend",
@@ -42,6 +42,11 @@ const COLUMNS: [&str; 38] = [
     "allocations",
     "allocated_bytes",
     "allocated_peak_bytes",
+    "cycles",
+    "instructions",
+    "cache_misses",
+    "branch_misses",
+    "unstable",
 ];
 
 /// The report as comma-separated values (RFC 4180).
@@ -54,7 +59,7 @@ pub fn csv(report: &Report) -> String {
     text
 }
 
-fn fields(row: &RowReport) -> [String; 38] {
+fn fields(row: &RowReport) -> [String; 43] {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let whole = |value: Option<u64>| value.map(|v| v.to_string()).unwrap_or_default();
     let (comparison, check) = (&row.comparison, &row.check);
@@ -94,9 +99,14 @@ fn fields(row: &RowReport) -> [String; 38] {
         number(comparison.welch_t),
         number(comparison.welch_df),
         number(comparison.welch_p),
-        whole(row.allocations.map(|allocations| allocations.count)),
-        whole(row.allocations.map(|allocations| allocations.bytes)),
-        whole(row.allocations.map(|allocations| allocations.peak)),
+        whole(row.memory.allocations),
+        whole(row.memory.allocated_bytes),
+        whole(row.memory.allocated_peak_bytes),
+        number(row.counters.cycles),
+        number(row.counters.instructions),
+        number(row.counters.cache_misses),
+        number(row.counters.branch_misses),
+        row.unstable.to_string(),
     ]
 }
 

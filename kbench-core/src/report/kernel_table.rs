@@ -138,7 +138,7 @@ impl<'a> KernelTable<'a> {
             (Status::Ok, Some(words)) => {
                 let bare = words.strip_prefix("provisional ").filter(|_| self.all_provisional);
                 let words = bare.unwrap_or(words);
-                if row.remarks.iter().any(|remark| remark.starts_with("unstable")) {
+                if row.unstable {
                     return Cell::new(format!("{words} (?)"));
                 }
                 let tone = match words {

@@ -19,7 +19,7 @@ pub use json::{json, json_rows};
 pub use libtest::{TestFormat, test_report};
 pub use listing::{ListFormat, list, list_kernels, list_sizes};
 pub use progress::Progress;
-pub use row::{CheckReport, ComparisonReport, RawSamples, RowReport, Status};
+pub use row::{CheckReport, ComparisonReport, MemoryReport, RawSamples, RowReport, Status};
 pub use style::Style;
 pub use terminal::terminal;
 

@@ -41,10 +41,12 @@ impl Progress {
 
 impl Watch for Progress {
     fn step(&mut self, stage: Stage, done: f64, total: f64, what: &str) {
-        if !self.enabled || self.drawn.is_some_and(|drawn| drawn.elapsed() < INTERVAL) {
+        let is_new = self.stage.is_none_or(|(former, _)| former != stage);
+        let is_early = self.drawn.is_some_and(|drawn| drawn.elapsed() < INTERVAL);
+        if !self.enabled || is_early && !is_new {
             return;
         }
-        if self.stage.is_none_or(|(former, _)| former != stage) {
+        if is_new {
             self.stage = Some((stage, Instant::now()));
         }
         let began = self.stage.map_or_else(Instant::now, |(_, began)| began);

@@ -61,6 +61,8 @@ pub struct RowReport {
     pub threshold: Option<String>,
     /// The author's targets.
     pub expectations: Vec<&'static str>,
+    /// Whether its speed-up varies, or its time against the sentinel moves, too much to be relied on; a remark says how.
+    pub unstable: bool,
     /// What else is to be known of it.
     pub remarks: Vec<String>,
     /// Calls per sample.
@@ -71,12 +73,15 @@ pub struct RowReport {
     pub launches: usize,
     /// Blocks of its cell.
     pub blocks: usize,
-    /// Of these, blocks during which the sentinels said that the machine was busy, and which do not count.
+    /// Of these, blocks during which the sentinels said that the machine was busy; they count only where there are few
+    /// others.
     pub contaminated: usize,
     /// What one call allocates.
-    pub allocations: Option<Allocations>,
+    #[serde(flatten)]
+    pub memory: MemoryReport,
     /// What one call makes the processor do.
-    pub counters: Option<CounterFigures>,
+    #[serde(flatten)]
+    pub counters: CounterFigures,
     /// Every sample.
     #[serde(flatten)]
     pub raw: RawSamples,
@@ -122,6 +127,27 @@ pub struct ComparisonReport {
     pub hedges_g: Option<f64>,
     /// The difference that could have been seen.
     pub detectable: Option<f64>,
+}
+
+/// What one call allocates; empty where it was not counted.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+pub struct MemoryReport {
+    /// Allocations and reallocations.
+    pub allocations: Option<u64>,
+    /// Bytes that they asked for.
+    pub allocated_bytes: Option<u64>,
+    /// Most bytes that were live at once.
+    pub allocated_peak_bytes: Option<u64>,
+}
+
+impl From<Option<Allocations>> for MemoryReport {
+    fn from(counted: Option<Allocations>) -> Self {
+        MemoryReport {
+            allocations: counted.map(|counted| counted.count),
+            allocated_bytes: counted.map(|counted| counted.bytes),
+            allocated_peak_bytes: counted.map(|counted| counted.peak),
+        }
+    }
 }
 
 /// What the correctness gate found.

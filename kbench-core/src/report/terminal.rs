@@ -3,8 +3,9 @@
 use std::fmt::Write;
 
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
-use super::{Report, RowReport, Status, Style, units};
+use super::{MemoryReport, Report, RowReport, Status, Style, units};
 use crate::environment::Environment;
+use crate::gauge::CounterFigures;
 
 /// The whole report as text.
 pub fn terminal(report: &Report, style: Style) -> String {
@@ -114,13 +115,13 @@ fn counts(rows: &[RowReport]) -> String {
     for (index, row) in rows.iter().enumerate() {
         let is_last = rows[index + 1..].iter().all(|later| later.variant != row.variant);
         let mut parts = Vec::new();
-        if let Some(allocations) = row.allocations.filter(|_| is_last) {
-            parts.push(format!(
-                "{} allocations, {} bytes, peak {} bytes",
-                allocations.count, allocations.bytes, allocations.peak
-            ));
+        let MemoryReport { allocations, allocated_bytes, allocated_peak_bytes } = row.memory;
+        let counted = allocations.zip(allocated_bytes).zip(allocated_peak_bytes);
+        if let Some(((count, bytes), peak)) = counted.filter(|_| is_last) {
+            parts.push(format!("{count} allocations, {bytes} bytes, peak {peak} bytes"));
         }
-        if let Some(counters) = row.counters.filter(|_| is_last) {
+        if is_last {
+            let counters = row.counters;
             let figures = [
                 ("cycles", counters.cycles),
                 ("instructions", counters.instructions),
@@ -212,15 +213,43 @@ fn summary(names: &[String]) -> String {
     }
 }
 
+/// What differences could have been seen, and how many comparisons saw neither one nor none.
+fn sensitivity_lines(report: &Report) -> String {
+    let comparisons = || report.rows.iter().map(|row| &row.comparison);
+    let mut seen: Vec<f64> = comparisons().filter_map(|comparison| comparison.detectable).collect();
+    seen.sort_by(f64::total_cmp);
+    let Some(most) = seen.last() else { return String::new() };
+    let percent = |share: f64| match share {
+        share if share > 1.0 => "over 100".to_owned(),
+        share => units::digits(100.0 * share),
+    };
+    let (usual, most) = (percent(seen[(seen.len() - 1) / 2]), percent(*most));
+    let seen = if usual == most {
+        format!("{most} %")
+    } else {
+        format!("{usual} % in half of the comparisons, of {most} % in all,")
+    };
+    let mut text =
+        format!("a difference of {seen} would have been found in four runs out of five\n");
+    let is_open = |words: &str| words.ends_with("inconclusive");
+    let open = comparisons().filter(|c| c.verdict.as_deref().is_some_and(is_open)).count();
+    if open > 0 {
+        let _ = writeln!(text, "{open} inconclusive: try --thorough or --measurement-time");
+    }
+    text
+}
+
 /// How many processes measured, and how busy the machine was meanwhile.
 fn launches_lines(report: &Report) -> String {
-    let of_rows = report.rows.iter().map(|row| row.launches).max();
-    let mut text = match of_rows.unwrap_or(0) {
+    let of_rows = report.rows.iter().map(|row| row.launches).filter(|launches| *launches > 0);
+    let fewest = of_rows.clone().min().unwrap_or(0);
+    let mut text = match of_rows.max().unwrap_or(0) {
         1 => {
             "one launch: verdicts are provisional, for another placement in memory may shift them\n"
                 .to_owned()
         }
-        launches => format!("{launches} launches of every row\n"),
+        most if most == fewest => format!("{most} launches of every row\n"),
+        most => format!("{fewest} to {most} launches of a row\n"),
     };
     let busy = (100.0 * report.contaminated_share.unwrap_or(0.0)).round();
     if busy > 0.0 {
@@ -236,11 +265,11 @@ fn launches_lines(report: &Report) -> String {
 fn counting_lines(report: &Report) -> String {
     let Some(counters) = &report.counters else { return String::new() };
     let mut text = String::new();
-    if report.rows.iter().all(|row| row.allocations.is_none()) {
+    if report.rows.iter().all(|row| row.memory.allocations.is_none()) {
         text += "no allocations were counted: install the allocator that counts them with\n     \
                  #[global_allocator] static ALLOCATOR: kbench::Allocator = kbench::Allocator::system();\n";
     }
-    if report.rows.iter().all(|row| row.counters.is_none()) {
+    if report.rows.iter().all(|row| row.counters == CounterFigures::default()) {
         text += &(wrapped(&format!("no processor events were counted: {counters}")) + "\n");
     }
     text
@@ -252,24 +281,7 @@ fn foot(report: &Report, style: Style) -> String {
     let measured = count(|status| *status == Status::Ok);
     let failed = count(|status| matches!(status, Status::Failed(_)));
     let skipped = count(|status| matches!(status, Status::Skipped(_)));
-    let mut text = String::from("\n");
-    let inconclusive: Vec<f64> = report
-        .rows
-        .iter()
-        .filter(|row| {
-            row.comparison.verdict.as_deref().is_some_and(|v| v.ends_with("inconclusive"))
-        })
-        .filter_map(|row| row.comparison.detectable)
-        .collect();
-    if !inconclusive.is_empty() {
-        let worst = inconclusive.iter().copied().fold(0.0, f64::max);
-        let _ = writeln!(
-            text,
-            "{} inconclusive: differences below {:.1} % could not be seen; try --thorough or --measurement-time",
-            inconclusive.len(),
-            100.0 * worst
-        );
-    }
+    let mut text = String::from("\n") + &sensitivity_lines(report);
     if measured > 0 {
         text += &launches_lines(report);
         text += &counting_lines(report);

@@ -14,6 +14,7 @@ use super::subject::{Names, Pools, Subject, subject};
 use super::{Order, block};
 use crate::check::{Gate, Timed};
 use crate::gauge::Counters;
+use crate::kernel::Backend;
 use crate::registry::Registry;
 use crate::value::SplitMix;
 
@@ -165,15 +166,16 @@ impl<'r> Worker<'r> {
     }
 
     fn measure(&mut self, visits: &Visits, say: &mut Say<'_>) -> Result<(), String> {
-        for visit in &visits.cells {
+        let Visits { cells, seconds, quiet, announce } = visits;
+        for visit in cells {
             self.validate(visit)?;
         }
-        let deadline = Instant::now()
-            + Duration::try_from_secs_f64(visits.seconds.max(0.0)).unwrap_or_default();
-        let mut quiet = Quiet::new(visits.quiet);
-        let mut left: Vec<u32> = visits.cells.iter().map(|visit| visit.blocks).collect();
+        let deadline =
+            Instant::now() + Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default();
+        let mut quiet = Quiet::new(*quiet);
+        let mut left: Vec<u32> = cells.iter().map(|visit| visit.blocks).collect();
         let mut repeats = vec![0; left.len()];
-        let mut visits = visits.cells.clone();
+        let mut visits = cells.clone();
         while left.iter().any(|blocks| *blocks > 0) {
             for next in self.order.permutation(visits.len()) {
                 if left[next] == 0 {
@@ -183,7 +185,7 @@ impl<'r> Worker<'r> {
                     return Ok(());
                 }
                 left[next] -= 1;
-                let mut block = self.visit(&mut visits[next], say);
+                let mut block = self.visit(&mut visits[next], *announce, say);
                 if visits[next].rows.is_empty() {
                     left[next] = 0;
                     continue;
@@ -215,7 +217,7 @@ impl<'r> Worker<'r> {
     }
 
     /// One block; rows that fail are taken off the visit.
-    fn visit(&mut self, request: &mut Visit, say: &mut Say<'_>) -> Block {
+    fn visit(&mut self, request: &mut Visit, announce: bool, say: &mut Say<'_>) -> Block {
         let Some(Some(subject)) = self.subjects.get_mut(request.cell) else {
             unreachable!("visits are validated")
         };
@@ -234,7 +236,17 @@ impl<'r> Worker<'r> {
             request.rows.retain(|row| faults.iter().all(|(failed, _)| *failed != row.row));
             say(Reply::Called);
         }
-        let visited = visit(subject, &request.rows, &mut self.order, &mut self.sentinels);
+        let cell = request.cell;
+        let mut announced = |row| {
+            if announce {
+                say(Reply::Calling(Place { cell, row: Some(row) }));
+            }
+        };
+        let (order, sentinels) = (&mut self.order, &mut self.sentinels);
+        let visited = visit(subject, &request.rows, order, sentinels, &mut announced);
+        if announce {
+            say(Reply::Called);
+        }
         self.inside += visited.inside;
         faults.extend(visited.faults);
         request.rows.retain(|row| faults.iter().all(|(failed, _)| *failed != row.row));
@@ -288,9 +300,12 @@ impl<'r> Worker<'r> {
                 let Some(calibration) = self.calibrations[cell][row] else { continue };
                 say(Reply::Calling(Place { cell, row: Some(row) }));
                 let Ok(allocations) = subject.call(row).map(|returned| returned.allocations) else {
+                    say(Reply::Called);
                     continue;
                 };
-                let counters = counters.as_mut().map(|counters| {
+                // Only the calling thread is counted, and of a parallel variant that is the one that waits.
+                let is_serial = subject.rows[row].variant.backend == Backend::Serial;
+                let counters = counters.as_mut().filter(|_| is_serial).map(|counters| {
                     let once = RowCalibration { wash_out: 0, ..calibration };
                     let (_, figures) = counters.count(|| sample(subject, row, &once));
                     figures.per_call(once.calls.total())

@@ -20,12 +20,13 @@ pub(super) struct Visited {
     pub(super) inside: f64,
 }
 
-/// Takes one mirrored block of the given rows.
+/// Takes one mirrored block of the given rows; each sample is announced before it is taken.
 pub(super) fn visit(
     subject: &mut Subject,
     rows: &[VisitRow],
     order: &mut Order,
     sentinels: &mut Sentinels,
+    announce: &mut dyn FnMut(usize),
 ) -> Visited {
     let mut visited = Visited::default();
     if subject.kernel.in_place == InPlace::Reuse {
@@ -40,6 +41,7 @@ pub(super) fn visit(
         if visited.faults.iter().any(|(failed, _)| *failed == row) {
             continue;
         }
+        announce(row);
         let timed = sample(subject, row, &calibration);
         let after = sentinels.chain();
         visited.inside += after;

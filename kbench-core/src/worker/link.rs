@@ -50,6 +50,13 @@ pub enum LinkError {
     Channel(#[from] io::Error),
 }
 
+impl LinkError {
+    /// Whether the process ended, by whatever it was doing.
+    pub fn is_end(&self) -> bool {
+        matches!(self, LinkError::Ended(_))
+    }
+}
+
 /// What the last reply to a request means.
 pub(super) fn conclude(reply: Reply) -> Result<Done, LinkError> {
     match reply {

@@ -58,7 +58,8 @@ impl Launcher for Processes {
         }
         let mut draw = SplitMix(self.seed ^ launch.rotate_left(32));
         let padding = "x".repeat(draw.below(ENVIRONMENT_SHIFT) as usize);
-        let (ours, theirs) = UnixStream::pair().map_err(LinkError::Start)?;
+        let (requests, theirs) = UnixStream::pair().map_err(LinkError::Start)?;
+        let replies = BufReader::new(requests.try_clone().map_err(LinkError::Start)?);
         let child = Command::new(&self.program)
             .arg(self.argument)
             .env(PADDING, padding)
@@ -66,8 +67,7 @@ impl Launcher for Processes {
             .stdout(Stdio::from(io::stderr()))
             .spawn()
             .map_err(LinkError::Start)?;
-        let replies = BufReader::new(ours.try_clone()?);
-        Ok(Box::new(Process { child, requests: ours, replies }))
+        Ok(Box::new(Process { child, requests, replies }))
     }
 
     fn is_fresh(&self) -> bool {
@@ -92,8 +92,9 @@ impl Link for Process {
         loop {
             line.clear();
             match self.replies.read_line(&mut line) {
-                Ok(0) | Err(_) => return Err(self.ended()),
-                Ok(_) => {}
+                Ok(_) if line.ends_with('\n') => {}
+                // Nothing, or a line that it did not live to finish.
+                Ok(_) | Err(_) => return Err(self.ended()),
             }
             let reply: Reply = serde_json::from_str(&line).map_err(|error| {
                 let line = line.trim_end().chars().take(200).collect();

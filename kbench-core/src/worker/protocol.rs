@@ -20,7 +20,7 @@ pub enum Request {
     Measure(Visits),
     /// Compare the results on the data last timed with the reference again. Gives [`Reply::Failed`] for wrong rows.
     Recheck,
-    /// Count allocations and processor events in one sample of every row. Gives [`Reply::Inspected`].
+    /// Count allocations of one call and processor events of one sample of every row. Gives [`Reply::Inspected`].
     Inspect,
 }
 
@@ -86,6 +86,9 @@ pub struct Visits {
     pub seconds: f64,
     /// Nanoseconds of the chain on this machine when it is quiet, as far as is known.
     pub quiet: Option<f64>,
+    /// Whether every sample is announced: a worker has ended, and nobody knows why.
+    #[serde(default)]
+    pub announce: bool,
 }
 
 /// Blocks of one cell.
@@ -112,7 +115,8 @@ pub struct VisitRow {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
-    /// Code of the user's is about to run for the first time in this process: should it end here, this is why.
+    /// Code of the user's is about to run, for the first time in this process or because the controller wants to know
+    /// every time: should the process end here, this is why.
     Calling(Place),
     /// What was announced came back.
     Called,
@@ -122,7 +126,7 @@ pub enum Reply {
     Block(VisitedBlock),
     /// A row failed; it is left out from now on.
     Failed(FailedRow),
-    /// What one sample of a row counted.
+    /// What was counted of a row.
     Inspected(InspectedRow),
     /// The request is done.
     Done(Done),
@@ -199,7 +203,7 @@ pub struct FailedRow {
     pub failure: String,
 }
 
-/// What was counted in one sample of a row, per call.
+/// What was counted of a row, per call.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct InspectedRow {
     /// Position among the prepared cells.

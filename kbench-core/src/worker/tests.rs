@@ -64,6 +64,14 @@ fn blocks(replies: &[Reply]) -> Vec<&VisitedBlock> {
     blocks
 }
 
+fn visits(cells: Vec<Visit>) -> Visits {
+    Visits { cells, seconds: 10.0, quiet: None, announce: false }
+}
+
+fn measure(cells: Vec<Visit>) -> Request {
+    Request::Measure(visits(cells))
+}
+
 fn refusal(replies: &[Reply]) -> &str {
     match replies {
         [.., Reply::Refused { reason }] => reason,
@@ -77,8 +85,7 @@ fn blocks_are_mirrored_and_cells_take_turns() {
     let mut worker = Worker::new(&registry);
     let cells = vec![cell(16, &["double", "twice"]), cell(1024, &["double", "twice"])];
     let visits: Vec<Visit> = prepared(&mut worker, cells).iter().map(|p| visit(p, 6)).collect();
-    let request = Request::Measure(Visits { cells: visits, seconds: 10.0, quiet: None });
-    let replies = answers(&mut worker, &request);
+    let replies = answers(&mut worker, &measure(visits));
     let blocks = blocks(&replies);
     let counted = |cell| blocks.iter().filter(|b| b.cell == cell && !b.block.requeued).count();
     assert_eq!((counted(0), counted(1)), (6, 6));
@@ -99,11 +106,33 @@ fn a_block_on_a_busy_machine_is_taken_again_but_not_for_ever() {
     let mut worker = Worker::new(&registry);
     let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
     // A chain of one nanosecond: no block will ever be as quiet as that.
-    let visits = Visits { cells: vec![visit(&prepared[0], 5)], seconds: 10.0, quiet: Some(1.0) };
+    let visits = Visits { quiet: Some(1.0), ..visits(vec![visit(&prepared[0], 5)]) };
     let replies = answers(&mut worker, &Request::Measure(visits));
     let blocks = blocks(&replies);
     assert_eq!(blocks.len(), 10, "twice as many as were asked for");
     assert_eq!(blocks.iter().filter(|visited| visited.block.requeued).count(), 5);
+}
+
+#[test]
+fn every_sample_is_announced_when_the_controller_wants_to_know() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
+    let visits = Visits { announce: true, ..visits(vec![visit(&prepared[0], 3)]) };
+    let replies = answers(&mut worker, &Request::Measure(visits));
+    let mut announced = Vec::new();
+    for reply in &replies {
+        match reply {
+            Reply::Calling(place) => announced.push(place.row),
+            Reply::Block(visited) => {
+                let rows: Vec<_> = visited.block.samples.iter().map(|s| Some(s.row)).collect();
+                assert!(announced.ends_with(&rows), "{announced:?} {rows:?}");
+            }
+            _ => {}
+        }
+    }
+    let last = &replies[replies.len() - 3..];
+    assert!(matches!(last, [Reply::Called, Reply::Block(_), Reply::Done(_)]), "{last:?}");
 }
 
 #[test]
@@ -112,8 +141,7 @@ fn large_cells_are_anchored_by_the_memory_as_well() {
     let mut worker = Worker::new(&registry);
     let prepared = prepared(&mut worker, vec![cell(16, &["double"]), cell(1 << 19, &["double"])]);
     let cells = prepared.iter().map(|cell| visit(cell, 1)).collect();
-    let visits = Visits { cells, seconds: 10.0, quiet: None };
-    let replies = answers(&mut worker, &Request::Measure(visits));
+    let replies = answers(&mut worker, &measure(cells));
     for visited in blocks(&replies) {
         let swept = visited.block.samples.iter().all(|sample| sample.sweep.is_some());
         assert_eq!(swept, visited.cell == 1);
@@ -152,12 +180,8 @@ fn requests_that_make_no_sense_are_refused_with_a_reason() {
     assert!(ask(&mut worker, preparation(vec![unknown])).contains("no kernel `demo::triple`"));
     let flat = CellRequest { size: vec![1, 2], ..cell(16, &["double"]) };
     assert!(ask(&mut worker, preparation(vec![flat])).contains("has 1 axes"));
-    let visits = Visits {
-        cells: vec![Visit { cell: 7, blocks: 1, rows: vec![] }],
-        seconds: 1.0,
-        quiet: None,
-    };
-    let replies = answers(&mut worker, &Request::Measure(visits));
+    let unprepared = measure(vec![Visit { cell: 7, blocks: 1, rows: vec![] }]);
+    let replies = answers(&mut worker, &unprepared);
     assert!(refusal(&replies).contains("cell 7 was not prepared"));
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use campaign::Workload;
 
-use crate::experiment::{Choice, Effect, Load, Null, Tool};
+use crate::experiment::{Choice, Effect, Experiment, Load, Null, Tool};
 use crate::record::Record;
 use crate::score::{Reach, Score, reach};
 use crate::statistics::Rate;
@@ -24,17 +24,49 @@ type Scores = BTreeMap<Method, BTreeMap<Duration, Score>>;
 
 /// All tables of some records.
 pub(crate) fn table(records: &[Record]) -> String {
-    let effects: BTreeSet<Effect> = records
-        .iter()
-        .map(|record| record.experiment.effect.size())
-        .filter(|effect| *effect != Effect::ZERO)
-        .collect();
+    let effects = effects(records);
     let mut text = format!("{} comparisons\n", records.len());
+    text += "\n## in short: the same function, quiet, the longest budget\n\n";
+    text += &summary(records);
     text += &pooled(records);
     for ((workload, load), scores) in sections(records) {
         let _ = writeln!(text, "\n## {}, {}\n", workload.name(), load.name());
         text += &figures(&scores, &effects);
         text += &reaches(&scores);
+    }
+    text
+}
+
+/// The sizes of all differences that there were.
+fn effects(records: &[Record]) -> BTreeSet<Effect> {
+    let sizes = records.iter().map(|record| record.experiment.effect.size());
+    sizes.filter(|effect| *effect != Effect::ZERO).collect()
+}
+
+/// One row for every tool, over all workloads, where all tools are asked alike.
+fn summary(records: &[Record]) -> String {
+    let longest = records.iter().map(|record| record.experiment.budget).max();
+    let mut tools: BTreeMap<Tool, Vec<&Record>> = BTreeMap::new();
+    for record in records {
+        let Experiment { tool, null, cells, load, budget, .. } = record.experiment;
+        if (null, cells, load, Some(budget)) == (Null::Same, 1, Load::Quiet, longest) {
+            tools.entry(tool).or_default().push(record);
+        }
+    }
+    let effects = effects(records);
+    let mut header = vec!["tool".to_owned(), "equal, called different".to_owned()];
+    header.extend(effects.iter().map(|effect| format!("{effect} found")));
+    header.extend(["wrong signs", "mean error, %", "seconds"].map(str::to_owned));
+    let mut text = row(&header) + &row(&vec!["---".to_owned(); header.len()]);
+    for (tool, records) in tools {
+        let score = Score::of(&records);
+        let power = |effect| score.power.get(effect).copied().unwrap_or_default();
+        let mut cells = vec![tool.name().to_owned(), with_share(score.false_positives)];
+        cells.extend(effects.iter().map(|effect| power(effect).to_string()));
+        let numbers = [number(score.error), number(score.seconds)];
+        cells.push(score.wrong_signs.to_string());
+        cells.extend(numbers);
+        text += &row(&cells);
     }
     text
 }
@@ -205,6 +237,12 @@ mod tests {
         let expected = "\
 6 comparisons
 
+## in short: the same function, quiet, the longest budget
+
+| tool | equal, called different | 1 % found | wrong signs | mean error, % | seconds |
+| --- | --- | --- | --- | --- | --- |
+| kbench | - | 1/1 | 0/1 | 0.05 | 4.00 |
+
 ## equal functions, all workloads
 
 | tool | null | cells | load | budget, s | false positives [95 %] |
@@ -237,5 +275,7 @@ mod tests {
         let (count, tables) = text.split_once('\n').expect("lines");
         assert!(published.contains(count), "{count}");
         assert!(published.contains(tables.trim()), "{tables}");
+        let readme = std::fs::read_to_string(root.join("../README.md")).expect("the README");
+        assert!(readme.contains(&summary(&records)), "{}", summary(&records));
     }
 }

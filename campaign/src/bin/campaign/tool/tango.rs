@@ -1,9 +1,10 @@
 //! tango: one paired run of two copies of an executable.
 //!
 //! Its mark of significance counts, which rests on |z| ≥ 2.6 and its noise threshold of 1 %, both by default. Without the
-//! mark it says nothing: inconclusive. The estimate is the percentage that it prints; it gives no interval.
+//! mark it says nothing: inconclusive. The estimate is the percentage that it prints; it gives no interval. It ends with
+//! exit status 1 when the other is significantly slower, which is an answer and no failure.
 
-use std::process::Command;
+use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use super::{Answer, Failure, Verdict, Workshop, process};
@@ -25,7 +26,8 @@ pub(super) fn compare(experiment: &Experiment, workshop: &Workshop) -> Result<An
     command.args(["--color", "never", "compare", "--time", &time.as_secs_f64().to_string()]);
     command.args(["--strip-candidate", "other/**", "--strip-baseline", "base/**"]);
     command.arg(workshop.copy_of_tango());
-    let text = process::run(&mut command, experiment.budget)?;
+    let is_good = |status: &ExitStatus| matches!(status.code(), Some(0 | 1));
+    let text = process::run_to(&mut command, experiment.budget, is_good)?;
     read(&text).ok_or(Failure::Unreadable { program: "tango", text })
 }
 
