@@ -224,13 +224,11 @@ fn sensitivity_lines(report: &Report) -> String {
         share => units::digits(100.0 * share),
     };
     let (usual, most) = (percent(seen[(seen.len() - 1) / 2]), percent(*most));
-    let seen = if usual == most {
-        format!("{most} %")
-    } else {
-        format!("{usual} % in half of the comparisons, of {most} % in all,")
+    let worst = match usual == most {
+        true => String::new(),
+        false => format!(" ({most} % in the worst comparison)"),
     };
-    let mut text =
-        format!("a difference of {seen} would have been found in four runs out of five\n");
+    let mut text = format!("a difference of {usual} %{worst} is found in four runs out of five\n");
     let is_open = |words: &str| words.ends_with("inconclusive");
     let open = comparisons().filter(|c| c.verdict.as_deref().is_some_and(is_open)).count();
     if open > 0 {

@@ -11,6 +11,9 @@ use crate::record::Record;
 use crate::score::{Reach, Score, reach};
 use crate::statistics::Rate;
 
+/// Lower ends of the bands of stolen time, in cores: hardly any, some, and so much that there is not much left of two.
+const THEFT: [f64; 3] = [0.0, 0.05, 0.5];
+
 /// A tool as it was used, whatever its budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Method {
@@ -28,6 +31,7 @@ pub(crate) fn table(records: &[Record]) -> String {
     let mut text = format!("{} comparisons\n", records.len());
     text += "\n## in short: the same function, quiet, the longest budget\n\n";
     text += &summary(records);
+    text += &by_theft(records);
     text += &pooled(records);
     for ((workload, load), scores) in sections(records) {
         let _ = writeln!(text, "\n## {}, {}\n", workload.name(), load.name());
@@ -45,30 +49,67 @@ fn effects(records: &[Record]) -> BTreeSet<Effect> {
 
 /// One row for every tool, over all workloads, where all tools are asked alike.
 fn summary(records: &[Record]) -> String {
+    let header = summary_header(records);
+    let mut text = row(&header) + &row(&vec!["---".to_owned(); header.len()]);
+    for cells in summary_rows(records, |_| true) {
+        text += &row(&cells);
+    }
+    text
+}
+
+/// The same for every band of stolen time; nothing where the system does not tell.
+fn by_theft(records: &[Record]) -> String {
+    let mut header = vec!["stolen cores".to_owned()];
+    header.extend(summary_header(records));
+    let mut rows = Vec::new();
+    for (index, low) in THEFT.iter().enumerate() {
+        let high = THEFT.get(index + 1).copied().unwrap_or(f64::INFINITY);
+        let name =
+            if high.is_finite() { format!("{low} to {high}") } else { format!("over {low}") };
+        let is_in = |record: &Record| record.stolen.is_some_and(|s| (*low..high).contains(&s));
+        for mut cells in summary_rows(records, is_in) {
+            cells.insert(0, name.clone());
+            rows.push(row(&cells));
+        }
+    }
+    if rows.is_empty() {
+        return String::new();
+    }
+    let head = row(&header) + &row(&vec!["---".to_owned(); header.len()]);
+    format!(
+        "\n## the same, by the time that a hypervisor kept for itself\n\n{head}{}",
+        rows.concat()
+    )
+}
+
+fn summary_header(records: &[Record]) -> Vec<String> {
+    let mut header = vec!["tool".to_owned(), "equal, called different".to_owned()];
+    header.extend(effects(records).iter().map(|effect| format!("{effect} found")));
+    header.extend(["wrong signs", "mean error, %", "seconds"].map(str::to_owned));
+    header
+}
+
+/// The cells of every tool, from those records that are wanted.
+fn summary_rows(records: &[Record], is_wanted: impl Fn(&Record) -> bool) -> Vec<Vec<String>> {
     let longest = records.iter().map(|record| record.experiment.budget).max();
     let mut tools: BTreeMap<Tool, Vec<&Record>> = BTreeMap::new();
-    for record in records {
+    for record in records.iter().filter(|record| is_wanted(record)) {
         let Experiment { tool, null, cells, load, budget, .. } = record.experiment;
         if (null, cells, load, Some(budget)) == (Null::Same, 1, Load::Quiet, longest) {
             tools.entry(tool).or_default().push(record);
         }
     }
     let effects = effects(records);
-    let mut header = vec!["tool".to_owned(), "equal, called different".to_owned()];
-    header.extend(effects.iter().map(|effect| format!("{effect} found")));
-    header.extend(["wrong signs", "mean error, %", "seconds"].map(str::to_owned));
-    let mut text = row(&header) + &row(&vec!["---".to_owned(); header.len()]);
-    for (tool, records) in tools {
+    let cells = |(tool, records): (Tool, Vec<&Record>)| {
         let score = Score::of(&records);
         let power = |effect| score.power.get(effect).copied().unwrap_or_default();
         let mut cells = vec![tool.name().to_owned(), with_share(score.false_positives)];
         cells.extend(effects.iter().map(|effect| power(effect).to_string()));
-        let numbers = [number(score.error), number(score.seconds)];
         cells.push(score.wrong_signs.to_string());
-        cells.extend(numbers);
-        text += &row(&cells);
-    }
-    text
+        cells.extend([number(score.error), number(score.seconds)]);
+        cells
+    };
+    tools.into_iter().map(cells).collect()
 }
 
 /// False positives over all workloads: what a promise about equal functions is judged by.

@@ -38,7 +38,7 @@ pub(super) fn compare(
     command.arg("--export").arg(format!("json={}", document.display()));
     process::run(&mut command, experiment.budget * experiment.cells as u32)?;
     let text = left(&document)?;
-    read(experiment, &text).ok_or(Failure::Unreadable { program: "kbench", text })
+    read(experiment, &text)
 }
 
 fn arguments(experiment: &Experiment, seed: u64) -> Vec<String> {
@@ -100,15 +100,33 @@ struct Row {
     speedup_low: Option<f64>,
     speedup_high: Option<f64>,
     verdict: Option<String>,
+    status: String,
+    #[serde(default)]
+    remarks: Vec<String>,
 }
 
-/// One answer for each amount; none when one is missing.
-fn read(experiment: &Experiment, text: &str) -> Option<Vec<Answer>> {
-    let Document { rows } = serde_json::from_str(text).ok()?;
+/// One answer for each amount, or why one is missing.
+fn read(experiment: &Experiment, text: &str) -> Result<Vec<Answer>, Failure> {
+    let program = "kbench";
+    let Document { rows } = serde_json::from_str(text)
+        .map_err(|error| Failure::Unreadable { program, text: error.to_string() })?;
     let axis = axis(experiment.workload);
-    let of =
-        |amount: &u64| rows.iter().find(|row| !row.is_base && row.axes.get(axis) == Some(amount));
-    experiment.amounts().iter().map(|amount| answer(of(amount)?)).collect()
+    let answer_for = |amount: &u64| {
+        let is_it = |row: &&Row| !row.is_base && row.axes.get(axis) == Some(amount);
+        let Some(row) = rows.iter().find(is_it) else {
+            return Err(Failure::Unreadable { program, text: format!("no row of {amount}") });
+        };
+        answer(row).ok_or_else(|| Failure::Declined { program, reason: row.reason() })
+    };
+    experiment.amounts().iter().map(answer_for).collect()
+}
+
+impl Row {
+    /// Why it is not compared: its status, or the last of its remarks.
+    fn reason(&self) -> String {
+        let remark = self.remarks.last().filter(|_| self.status == "ok");
+        remark.unwrap_or(&self.status).clone()
+    }
 }
 
 /// A speed-up is the base's time over the other's: the sign turns, and the ends of the interval change places.
@@ -135,7 +153,7 @@ mod tests {
     const DOCUMENT: &str = r#"{"schema": 1, "rows": [
         {"is_base": true, "axes": {"rounds": 100000}, "status": "ok", "verdict": null},
         {"is_base": false, "axes": {"rounds": 100000}, "speedup": 0.5, "speedup_low": 0.25,
-         "speedup_high": 1.0, "verdict": "provisional slower"}]}"#;
+         "speedup_high": 1.0, "verdict": "provisional slower", "status": "ok"}]}"#;
 
     #[test]
     fn half_the_speed_is_twice_the_time() {
@@ -149,8 +167,15 @@ mod tests {
     #[test]
     fn a_cell_without_a_verdict_is_no_answer() {
         let ten = Experiment { cells: 10, ..experiment(Workload::Chain, Null::Same, 0.0) };
-        assert_eq!(read(&ten, DOCUMENT), None);
-        assert_eq!(read(&experiment(Workload::Sweep, Null::Same, 0.0), DOCUMENT), None);
+        assert!(read(&ten, DOCUMENT).is_err());
+        assert!(read(&experiment(Workload::Sweep, Null::Same, 0.0), DOCUMENT).is_err());
+        let skipped = DOCUMENT.replace(
+            "\"provisional slower\", \"status\": \"ok\"",
+            "null, \"status\": \"skipped: no time\"",
+        );
+        let chain = experiment(Workload::Chain, Null::Same, 0.0);
+        let failure = read(&chain, &skipped).expect_err("no verdict").to_string();
+        assert_eq!(failure, "kbench does not compare: skipped: no time");
     }
 
     #[test]

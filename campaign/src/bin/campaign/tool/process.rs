@@ -38,6 +38,14 @@ pub(crate) enum Failure {
         /// The last line of its standard error.
         complaint: String,
     },
+    /// It ended well, and says why there is no answer.
+    #[error("{program} does not compare: {reason}")]
+    Declined {
+        /// The executable.
+        program: &'static str,
+        /// What it says.
+        reason: String,
+    },
     /// It ended well, and what it left is not understood.
     #[error("no answer in what {program} wrote: {text}")]
     Unreadable {
