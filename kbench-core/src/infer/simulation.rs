@@ -71,6 +71,36 @@ fn cell() -> Cell {
     plan.cells.swap_remove(0)
 }
 
+/// A row that failed after a few launches can never be known well; nothing may wait for it, or for the base.
+#[test]
+fn rows_that_failed_do_not_keep_a_cell_open() {
+    let cell = cell();
+    let mut machine = Machine::new(7);
+    let launches = (0..9).map(|_| machine.launch(500.0)).collect();
+    let mut measurement = Measurement { launches };
+    // A third row, measured twice with results that differ, and gone.
+    for (launch, factor) in measurement.launches.iter_mut().zip([1.0, 1.2]) {
+        for block in &mut launch.cells[0] {
+            let bases = block.samples.iter().filter(|sample| sample.row == 0);
+            let slow = |s: &Sample| Sample { row: 2, nanoseconds: factor * s.nanoseconds, ..*s };
+            let more: Vec<Sample> = bases.map(slow).collect();
+            block.samples.extend(more);
+        }
+    }
+    let look = Look { interim: 3, is_last: false };
+    let outlook = |rows: Vec<usize>| {
+        Rules::default().outlooks(
+            &measurement,
+            &[OpenCell { index: 0, cell: &cell, rows }],
+            look,
+            1,
+        )
+    };
+    assert_eq!(outlook(vec![0, 1, 2]), [Outlook::Open]);
+    assert_eq!(outlook(vec![0, 1]), [Outlook::Decided]);
+    assert_eq!(outlook(vec![1, 2]), [Outlook::Settled], "without a base nothing is compared");
+}
+
 struct Outcome {
     judgement: Judgement,
     covered: bool,

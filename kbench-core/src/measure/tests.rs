@@ -305,6 +305,42 @@ fn rows_that_no_worker_lives_to_measure_have_failed_and_were_not_skipped() {
     assert!(measured.rows.iter().flatten().all(|row| row.skipped.is_none()));
 }
 
+/// The second row of every cell is never reached; its sibling is.
+#[test]
+fn a_row_without_samples_is_no_measured_row_because_its_sibling_is_one() {
+    struct FirstOnly<'r>(Worker<'r>);
+    impl Link for FirstOnly<'_> {
+        fn ask(
+            &mut self,
+            request: &Request,
+            hear: &mut dyn FnMut(Reply),
+        ) -> Result<Done, LinkError> {
+            let request = match request.clone() {
+                Request::Measure(mut visits) => {
+                    visits.cells.iter_mut().for_each(|cell| cell.rows.truncate(1));
+                    Request::Measure(visits)
+                }
+                other => other,
+            };
+            self.0.ask(&request, hear)
+        }
+    }
+    struct Starved<'r>(&'r Registry);
+    impl Launcher for Starved<'_> {
+        fn launch(&self, _: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+            Ok(Box::new(FirstOnly(Worker::new(self.0))))
+        }
+        fn is_fresh(&self) -> bool {
+            true
+        }
+    }
+    let bench = Bench::new(&pair(), Effort { samples: Some(4), ..Effort::quick() });
+    let measured = bench.measure(&Starved(&bench.registry));
+    for rows in &measured.rows {
+        assert!(rows[0].skipped.is_none() && rows[1].skipped.is_some(), "{rows:?}");
+    }
+}
+
 #[test]
 fn nonsense_fails_what_is_waiting_with_its_text() {
     let (measured, _) = doomed(Fate::TalksNonsense, 1..=99);

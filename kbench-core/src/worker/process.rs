@@ -179,3 +179,30 @@ pub fn serve(registry: &Registry) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A worker that says something and ends.
+    fn last_words(words: &str) -> LinkError {
+        let (requests, mut theirs) = UnixStream::pair().expect("a socket");
+        let replies = BufReader::new(requests.try_clone().expect("a socket"));
+        let child = Command::new("true").spawn().expect("a process");
+        theirs.write_all(words.as_bytes()).expect("room for a line");
+        // The request is read by nobody, but finds the channel open; then the channel ends.
+        let mut process = Process { child, requests, replies };
+        theirs.shutdown(Shutdown::Write).expect("open");
+        process.ask(&Request::Recheck, &mut |_| {}).expect_err("no last reply")
+    }
+
+    #[test]
+    fn a_reply_that_a_worker_did_not_live_to_finish_is_its_end_and_no_nonsense() {
+        for words in ["", "{\"reply\":\"called\"}\n", "{\"reply\":\"blo"] {
+            let error = last_words(words);
+            assert!(error.is_end(), "`{words}`: {error}");
+        }
+        let error = last_words("hello\n");
+        assert!(matches!(error, LinkError::Nonsense { .. }), "{error}");
+    }
+}

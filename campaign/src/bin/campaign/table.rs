@@ -306,6 +306,23 @@ mod tests {
     }
 
     #[test]
+    fn stolen_time_has_bands_and_unknown_time_has_none() {
+        let stolen = |stolen| Record { stolen, ..found(1.0, 1, Verdict::DifferentSlower) };
+        let records = [Some(0.0), Some(0.049), Some(0.05), Some(1.5), None].map(stolen);
+        let text = by_theft(&records);
+        let rows: Vec<&str> = text.lines().filter(|line| line.contains("kbench")).collect();
+        assert_eq!(rows.len(), 3, "{text}");
+        for (row, start) in rows.iter().zip([
+            "| 0 to 0.05 | kbench | - | 2/2 |",
+            "| 0.05 to 0.5 | kbench | - | 1/1 |",
+            "| over 0.5 | kbench | - | 1/1 |",
+        ]) {
+            assert!(row.starts_with(start), "{text}");
+        }
+        assert_eq!(by_theft(&[stolen(None)]), "");
+    }
+
+    #[test]
     fn the_published_tables_are_those_of_the_published_results() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
         let results = root.join("results/2026-11-15.jsonl");
