@@ -9,6 +9,10 @@ use crate::worker::{Block, Sample, chain_of, is_contaminated};
 /// enough that a burst of noise does not fill it.
 const SEGMENTS: usize = 12;
 
+/// A mirrored block has two samples of every row; so each is in two pairs with those of another, and half of the pairs
+/// are independent.
+pub(super) const SAMPLES_PER_BLOCK: usize = 2;
+
 /// Blocks of a cell on a quiet machine must be at least this share; with fewer, all blocks count.
 const FEWEST_QUIET: f64 = 0.25;
 
@@ -103,23 +107,24 @@ impl Observations {
 
     /// Logarithms of the time of a row in nanoseconds, one for every repetition that has it.
     pub fn times(&self, row: usize) -> Vec<Repetition> {
-        self.medians(|block| block.of_row(row).map(|sample| sample.time).collect())
+        self.medians(1, |block| block.of_row(row).map(|sample| sample.time).collect())
     }
 
     /// Logarithms of the time of a row against that of the sentinel.
     pub fn anchored(&self, row: usize) -> Vec<Repetition> {
-        self.medians(|block| block.of_row(row).map(|sample| sample.anchored).collect())
+        self.medians(1, |block| block.of_row(row).map(|sample| sample.anchored).collect())
     }
 
     /// Logarithms of how many times as long one row takes as another, from blocks that have both.
     pub fn differences(&self, row: usize, other: usize) -> Vec<Repetition> {
-        self.medians(|block| block.differences(row, other))
+        self.medians(SAMPLES_PER_BLOCK, |block| block.differences(row, other))
     }
 
-    /// The median over all values of every repetition that has any.
-    fn medians(&self, values: impl Fn(&BlockRows) -> Vec<f64>) -> Vec<Repetition> {
+    /// The median over all values of every repetition that has any; as many of them as are said count as one.
+    fn medians(&self, alike: usize, values: impl Fn(&BlockRows) -> Vec<f64>) -> Vec<Repetition> {
         let of = |blocks: &Vec<BlockRows>| {
-            Repetition::of(&blocks.iter().flat_map(&values).collect::<Vec<f64>>())
+            let values: Vec<f64> = blocks.iter().flat_map(&values).collect();
+            Repetition::of(&values, values.len().div_ceil(alike))
         };
         self.repetitions.iter().filter_map(of).collect()
     }
@@ -132,22 +137,21 @@ pub struct Repetition {
     pub value: f64,
     /// Its variance, as far as the values within the repetition tell; none from a single one.
     pub variance: Option<f64>,
-    /// How many values it is the median of.
+    /// How many independent values it is the median of.
     pub count: usize,
 }
 
 impl Repetition {
-    /// The median of some values; none of none.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    /// The median of some values, of which `count` are independent; none of none.
+    pub fn of(values: &[f64], count: usize) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
-        let count = sorted.len();
-        // The number of values below the true median is binomial with a standard deviation of √n / 2, so the values that
-        // many ranks to either side of the middle are one standard deviation of the median away.
-        let ranks = (count as f64).sqrt() / 2.0;
+        // Of n independent values the number below the true median is binomial with a standard deviation of √n / 2, so the
+        // values at that share of all ranks to either side of the middle are one standard deviation of the median away.
         let variance = (count > 1).then(|| {
-            let below = (count as f64 / 2.0 - ranks).floor().max(0.0) as usize;
-            ((sorted[count - 1 - below] - sorted[below]) / 2.0).powi(2)
+            let share = 0.5 - 0.5 / (count as f64).sqrt();
+            let below = (share * sorted.len() as f64).floor() as usize;
+            ((sorted[sorted.len() - 1 - below] - sorted[below]) / 2.0).powi(2)
         });
         (count > 0).then(|| Repetition { value: median(&sorted), variance, count })
     }
@@ -183,12 +187,12 @@ impl BlockRows {
         of_row.flat_map(|(_, samples)| samples.iter().copied())
     }
 
-    /// Log-ratios of the first samples of two rows, and of the second ones. The block is mirrored: a drift adds to one
-    /// what it takes from the other, and their median is free of it; a sample that was hit by something spoils one pair
-    /// and not the block.
+    /// Log-ratios of every sample of one row and every sample of another. The block is mirrored: a drift adds to one what
+    /// it takes from another, and their median is free of it; a sample that was hit by something spoils its own pairs and
+    /// not the block.
     fn differences(&self, row: usize, other: usize) -> Vec<f64> {
-        let pairs = self.of_row(row).zip(self.of_row(other));
-        pairs.map(|(row, other)| row.time - other.time).collect()
+        let with_all = |row: Logarithms| self.of_row(other).map(move |o| row.time - o.time);
+        self.of_row(row).flat_map(with_all).collect()
     }
 }
 
@@ -263,9 +267,25 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn every_sample_of_a_row_meets_every_sample_of_the_other_in_its_block() {
+        let block = |base: [f64; 2], row: [f64; 2]| {
+            let of = |row| move |nanoseconds| Sample { row, nanoseconds, chain: 5.0, sweep: None };
+            let samples = base.map(of(0)).into_iter().chain(row.map(of(1))).collect();
+            Block { samples, requeued: false }
+        };
+        let blocks = vec![block([1.0, 2.0], [3.0, 5.0]), block([1.0, 1.0], [1.0, 1.0])];
+        let launch = Launch { cells: vec![blocks] };
+        let differences = observations(vec![launch.clone(), launch]).differences(0, 1);
+        // The logarithms of 1/5, 1/3, 2/5, 2/3 and four times 1.
+        let middle = (2.0_f64 / 3.0).ln() / 2.0;
+        let is_right = |d: &Repetition| (d.value - middle).abs() < 1e-12 && d.count == 4;
+        assert!(differences.iter().all(is_right), "{differences:?}");
+    }
+
+    #[test]
     fn a_busy_machine_is_seen_in_the_sentinels_and_its_blocks_do_not_count() {
         let mut blocks = vec![(10.0, 20.0, 5.0); 10];
-        blocks.extend([(30.0, 20.0, 6.0); 5]); // a fifth slower
+        blocks.extend([(30.0, 20.0, 6.1); 5]); // more than a fifth slower
         let observed = observations(vec![launch(&blocks), launch(&blocks)]);
         assert_eq!((observed.blocks, observed.contaminated, observed.is_loaded), (30, 10, false));
         let differences = observed.differences(1, 0);
@@ -295,13 +315,14 @@ pub(super) mod tests {
         use crate::value::{normal, with_seed};
         with_seed(5, || {
             let medians: Vec<Repetition> =
-                (0..2000).filter_map(|_| Repetition::of(&normal::<Vec<f64>>(60))).collect();
+                (0..2000).filter_map(|_| Repetition::of(&normal::<Vec<f64>>(60), 60)).collect();
             let n = medians.len() as f64;
             let spread = medians.iter().map(|m| m.value.powi(2)).sum::<f64>() / n;
             let claimed = medians.iter().filter_map(|m| m.variance).sum::<f64>() / n;
             assert!((0.8..1.4).contains(&(claimed / spread)), "{claimed} {spread}");
         });
-        let of = |values: &[f64]| Repetition::of(values).map(|m| (m.value, m.variance));
+        let of =
+            |values: &[f64]| Repetition::of(values, values.len()).map(|m| (m.value, m.variance));
         assert_eq!(of(&[2.0]), Some((2.0, None)));
         assert_eq!(of(&[1.0, 5.0]), Some((3.0, Some(4.0))));
         assert_eq!(of(&[]), None);

@@ -38,7 +38,7 @@ impl Machine {
     fn takes(&mut self, time: f64, sensitive: f64) -> f64 {
         let noise = 0.003 * self.normal();
         let hit = if self.chance(0.05) { self.draw.unit() } else { 0.0 };
-        let load = if self.busy { 0.15 * sensitive } else { 0.0 };
+        let load = if self.busy { 0.25 * sensitive } else { 0.0 };
         time * (self.pace + load + noise + hit).exp()
     }
 

@@ -3,7 +3,7 @@
 //! The figures are looked at a few times that are planned in advance, and every look has its part of the error rate
 //! ([`look_share`](super::look_share)); so a cell may be stopped as soon as it looks decided, and the rate still holds.
 
-use super::observe::{Calm, Observations, median};
+use super::observe::{Calm, Observations, SAMPLES_PER_BLOCK, median};
 use super::verdict::is_equivalent;
 use super::{Comparison, Rules, compare};
 use crate::measure::{Judge, Look, Measurement, OpenCell, Outlook, Spread};
@@ -13,9 +13,6 @@ const WELL_KNOWN: f64 = 0.5;
 
 /// ... and this, as a logarithm: people want to know how much faster, too.
 const PRECISE: f64 = 0.05;
-
-/// A mirrored block has two samples of every row, hence two pairs.
-const PAIRS_PER_BLOCK: f64 = 2.0;
 
 impl Judge for Rules {
     fn outlooks(
@@ -85,7 +82,7 @@ fn spread(observations: &Observations, open: &OpenCell<'_>) -> Option<Spread> {
         return None;
     }
     let per_launch = launches.iter().map(|launch| launch.count as f64).sum::<f64>()
-        / (PAIRS_PER_BLOCK * launches.len() as f64);
+        / (SAMPLES_PER_BLOCK * launches.len()) as f64;
     let explained = median(&within);
     let centres: Vec<f64> = launches.iter().map(|launch| launch.value).collect();
     let mean = centres.iter().sum::<f64>() / centres.len() as f64;

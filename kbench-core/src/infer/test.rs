@@ -314,7 +314,7 @@ mod tests {
             let pairs: Vec<f64> = normal(40);
             let pairs: Vec<f64> =
                 pairs.iter().map(|pair| shift + placement * place + scale * pair).collect();
-            Repetition::of(&pairs)
+            Repetition::of(&pairs, pairs.len())
         };
         noises.iter().zip(&places).filter_map(launch).collect()
     }

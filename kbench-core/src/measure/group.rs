@@ -155,7 +155,7 @@ impl<'a> Group<'a> {
                 continue;
             }
             timetable.done += 1;
-            if timetable.done == PILOT_LAUNCHES && self.assignment.effort.launches.is_none() {
+            if timetable.done == PILOT_LAUNCHES {
                 self.plan_anew(&mut timetable);
             }
             if timetable.looks.contains(&timetable.done) {

@@ -17,6 +17,13 @@ const MOST_LAUNCHES: u32 = 40;
 /// Share of the time that may go into starting workers and making their data.
 pub(super) const START_SHARE: f64 = 0.08;
 
+/// The same up to [`ENOUGH_LAUNCHES`]: with few launches, one more narrows Student's t by more than its start costs.
+const FIRST_START_SHARE: f64 = 0.15;
+
+/// Launches that are worth more than the usual share of the time: from five to ten, the quantile of Student's t falls by
+/// a fifth, from ten to fifteen by a twentieth.
+const ENOUGH_LAUNCHES: u32 = 10;
+
 /// Launches after which variances are believed.
 pub(super) const PILOT_LAUNCHES: u32 = 4;
 
@@ -54,7 +61,9 @@ pub(super) fn launches(seconds: f64, costs: Costs, spread: Option<Spread>) -> u3
     if fit < FEWEST_LAUNCHES {
         return 1;
     }
-    let cheap = (START_SHARE * seconds / start) as u32;
+    let affordable = |share: f64| (share * seconds / start) as u32;
+    let first = affordable(FIRST_START_SHARE).min(ENOUGH_LAUNCHES);
+    let most = affordable(START_SHARE).max(first).max(FEWEST_LAUNCHES);
     let best = match spread {
         Some(Spread { blocks, launches }) if launches > 0.0 => {
             let per_launch = ((start + warm_up) / pass).sqrt() * blocks / launches;
@@ -65,7 +74,7 @@ pub(super) fn launches(seconds: f64, costs: Costs, spread: Option<Spread>) -> u3
         Some(_) => GOOD_LAUNCHES,
         None => USUAL_LAUNCHES,
     };
-    best.clamp(GOOD_LAUNCHES, MOST_LAUNCHES).min(fit).min(cheap.max(FEWEST_LAUNCHES))
+    best.clamp(GOOD_LAUNCHES, MOST_LAUNCHES).min(fit).min(most)
 }
 
 /// After how many launches the figures are looked at before the end.
@@ -97,12 +106,14 @@ mod tests {
 
     #[test]
     fn starts_that_take_long_are_rare() {
-        let slow = Costs { start: 1.0, ..COSTS };
-        let count = launches(60.0, slow, Some(Spread { blocks: 0.01, launches: 0.01 }));
-        assert_eq!(count, FEWEST_LAUNCHES);
-        let costs = Costs { start: 0.02, ..COSTS };
-        let count = launches(2.0, costs, Some(Spread { blocks: 0.001, launches: 0.01 }));
-        assert!(f64::from(count) * costs.start <= 0.15 * 2.0, "{count}");
+        let count = |start| {
+            let costs = Costs { start, ..COSTS };
+            launches(60.0, costs, Some(Spread { blocks: 0.01, launches: 0.01 }))
+        };
+        assert_eq!(count(0.201), 23, "as many as a start share of 8 % has");
+        assert_eq!(count(0.6), ENOUGH_LAUNCHES, "the first ten may take 15 %");
+        assert_eq!(count(1.2), 7);
+        assert_eq!(count(5.0), FEWEST_LAUNCHES);
     }
 
     #[test]

@@ -124,6 +124,46 @@ fn without_a_wish_the_number_of_launches_follows_from_the_time() {
     assert!(start.elapsed() < 3 * budget, "{:?}", start.elapsed());
 }
 
+/// Everything looks as if it took twenty times as long as it does, for which eight blocks would be enough.
+#[test]
+fn a_calibration_that_was_disturbed_does_not_leave_a_cell_with_few_blocks() {
+    struct Disturbed<'r>(Worker<'r>);
+    impl Link for Disturbed<'_> {
+        fn ask(
+            &mut self,
+            request: &Request,
+            hear: &mut dyn FnMut(Reply),
+        ) -> Result<Done, LinkError> {
+            self.0.ask(request, &mut |mut reply| {
+                if let Reply::Prepared(cell) = &mut reply {
+                    cell.calibrations.iter_mut().flatten().for_each(|row| row.estimate *= 20.0);
+                }
+                hear(reply);
+            })
+        }
+    }
+    struct Interrupted<'r>(&'r Registry);
+    impl Launcher for Interrupted<'_> {
+        fn launch(&self, _: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+            Ok(Box::new(Disturbed(Worker::new(self.0))))
+        }
+        fn is_fresh(&self) -> bool {
+            true
+        }
+    }
+    for launches in [None, Some(6)] {
+        let measurement_time = Duration::from_millis(100);
+        let effort = Effort { measurement_time, launches, ..Effort::default() };
+        let bench = Bench::new(&pair(), effort);
+        let measured = bench.measure(&Interrupted(&bench.registry));
+        for cell in 0..bench.plan.cells.len() {
+            let of_cell = |launch: &Launch| launch.cells[cell].len();
+            let blocks: usize = measured.measurement.launches.iter().map(of_cell).sum();
+            assert!(blocks > 25, "{blocks} of about a hundred blocks");
+        }
+    }
+}
+
 #[test]
 fn isolated_rows_share_no_launch() {
     let effort = Effort { launches: Some(3), samples: Some(12), ..Effort::default() };

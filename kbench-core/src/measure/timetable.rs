@@ -52,6 +52,11 @@ impl Timetable {
     }
 }
 
+/// One for every block.
+fn most_launches(blocks: &[f64]) -> u32 {
+    blocks.iter().copied().fold(1.0, f64::max) as u32
+}
+
 impl Group<'_> {
     /// Shortens samples when the fewest blocks or launches would not fit in the time.
     pub(super) fn fit(&mut self, share: Duration) {
@@ -75,38 +80,56 @@ impl Group<'_> {
     }
 
     pub(super) fn timetable(&self, share: Duration) -> Timetable {
-        let effort = self.assignment.effort;
         let share = share.as_secs_f64();
-        let positions = 0..self.roster.cells.len();
-        let blocks: Vec<f64> = positions
-            .clone()
-            .map(|position| {
-                let samples = self.calibrations(position).map(|row| row.sample_time());
-                f64::from(effort.blocks(samples.max().unwrap_or_default()))
-            })
-            .collect();
-        let wanted: f64 = positions.map(|p| blocks[p] * self.block_seconds(p)).sum();
+        let blocks = self.wanted_blocks();
+        let wanted = self.seconds_of(&blocks);
         let costs = self.costs();
-        let most = blocks.iter().copied().fold(1.0, f64::max) as u32;
-        let count = match effort.launches {
+        let most = most_launches(&blocks);
+        let count = match self.assignment.effort.launches {
             _ if !self.assignment.launcher.is_fresh() => 1,
             Some(count) => count.min(costs.fit(share)).max(1),
             None => launches(share.min((1.0 + START_SHARE) * wanted), costs, None).min(most),
         };
-        let available = share - f64::from(count) * (costs.start + costs.warm_up);
-        let scale = (available / wanted).clamp(0.0, 1.0);
         let begun = Instant::now();
-        Timetable {
+        let mut timetable = Timetable {
             begun,
             end: begun + Duration::from_secs_f64(share),
             taken: vec![0.0; blocks.len()],
-            is_bound: scale < 1.0,
-            blocks: blocks.into_iter().map(|blocks| blocks * scale).collect(),
+            is_bound: false,
+            blocks: Vec::new(),
             launches: count,
             most,
             done: 0,
             looks: interim_looks(count),
-        }
+        };
+        self.scale(&mut timetable, blocks);
+        timetable
+    }
+
+    /// Blocks that every cell should get, time permitting. A calibration that was disturbed takes calls for longer than
+    /// they are; the launches since then know better.
+    fn wanted_blocks(&self) -> Vec<f64> {
+        let of_cell = |position| {
+            let samples = self.calibrations(position).map(|row| row.sample_time());
+            let slowest = samples.max().unwrap_or_default().mul_f64(self.correction.min(1.0));
+            f64::from(self.assignment.effort.blocks(slowest))
+        };
+        (0..self.roster.cells.len()).map(of_cell).collect()
+    }
+
+    /// Plans as many of the wanted blocks as there is time for.
+    fn scale(&self, timetable: &mut Timetable, wanted: Vec<f64>) {
+        let costs = self.costs();
+        let starts = f64::from(timetable.launches) * (costs.start + costs.warm_up);
+        let available = (timetable.end - timetable.begun).as_secs_f64() - starts;
+        let scale = (available / self.seconds_of(&wanted)).clamp(0.0, 1.0);
+        timetable.is_bound = scale < 1.0;
+        timetable.blocks = wanted.into_iter().map(|blocks| blocks * scale).collect();
+    }
+
+    /// Seconds of so many blocks of every cell.
+    fn seconds_of(&self, blocks: &[f64]) -> f64 {
+        blocks.iter().enumerate().map(|(p, blocks)| blocks * self.block_seconds(p)).sum()
     }
 
     /// Blocks of every cell in the next launch: its own, and for open cells what others left.
@@ -124,8 +147,18 @@ impl Group<'_> {
         positions.clone().map(blocks).collect()
     }
 
-    /// Decides once more how many launches there are, now that variances are known.
+    /// Decides once more how many blocks and launches there are, now that times and variances are known.
     pub(super) fn plan_anew(&self, timetable: &mut Timetable) {
+        let wanted = self.wanted_blocks();
+        timetable.most = most_launches(&wanted);
+        timetable.blocks.clone_from(&wanted);
+        if self.assignment.effort.launches.is_none() {
+            self.choose_launches(timetable);
+        }
+        self.scale(timetable, wanted);
+    }
+
+    fn choose_launches(&self, timetable: &mut Timetable) {
         let open: Vec<usize> = self.open_cells().collect();
         let measurement = &self.measured.measurement;
         let found = self.assignment.judge.spreads(measurement, &self.standing(&open));

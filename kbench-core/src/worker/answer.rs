@@ -176,14 +176,17 @@ impl<'r> Worker<'r> {
         let mut left: Vec<u32> = cells.iter().map(|visit| visit.blocks).collect();
         let mut repeats = vec![0; left.len()];
         let mut visits = cells.clone();
+        let mut is_first = true;
         while left.iter().any(|blocks| *blocks > 0) {
             for next in self.order.permutation(visits.len()) {
                 if left[next] == 0 {
                     continue;
                 }
-                if Instant::now() >= deadline {
+                // A start that took long is no reason to come back with nothing.
+                if Instant::now() >= deadline && !is_first {
                     return Ok(());
                 }
+                is_first = false;
                 left[next] -= 1;
                 let mut block = self.visit(&mut visits[next], *announce, say);
                 if visits[next].rows.is_empty() {

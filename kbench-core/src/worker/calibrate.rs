@@ -15,6 +15,12 @@ pub const MEMORY_CAP: usize = 1 << 20;
 /// A fresh copy counts as at least this much: a type that does not tell what it owns looks as small as its pointer.
 const LEAST_COPY: usize = 16 << 10;
 
+/// Attempts of which the fastest tells how long a call takes: a single one may have been interrupted for many times as long.
+const FEWEST_ATTEMPTS: u32 = 3;
+
+/// An attempt that takes as long as this many nanoseconds is enough by itself: no interruption is many times as long.
+const LONG_ATTEMPT: f64 = 1e8;
+
 /// Rows whose calls take no more than this many times as long as those of another are given as many of them.
 const ALIKE: f64 = 1.25;
 
@@ -147,14 +153,16 @@ fn estimate_call(
 ) -> Result<f64, Fault> {
     let enough = 1e9 * sampling.sample_seconds / 10.0;
     let start = Instant::now();
-    let mut calls = 1;
+    let (mut calls, mut attempts) = (1, 0);
     let mut estimate = f64::INFINITY;
     loop {
         let elapsed = (time(calls)? - overhead).max(1.0);
         if elapsed >= enough || calls >= limit {
             // The fastest of the long enough attempts: the first ones may have paid for page faults and cold caches.
             estimate = estimate.min(elapsed / calls as f64);
-            if start.elapsed().as_secs_f64() >= sampling.warm_up_seconds {
+            attempts += 1;
+            let is_enough = attempts >= FEWEST_ATTEMPTS || elapsed >= LONG_ATTEMPT;
+            if is_enough && start.elapsed().as_secs_f64() >= sampling.warm_up_seconds {
                 return Ok(estimate);
             }
         } else {
@@ -197,6 +205,29 @@ mod tests {
     fn a_long_call_makes_a_sample_alone() {
         let row = found(1e9, u64::MAX, &SAMPLING);
         assert_eq!((row.calls, row.wash_out), (Calls::once(1), 0));
+    }
+
+    #[test]
+    fn an_interruption_is_not_taken_for_the_time_of_a_call() {
+        let (mut attempts, interrupted) = (0, 50e6);
+        let mut clock = |calls: u64| {
+            attempts += u32::from(calls > 0);
+            let late = if attempts < FEWEST_ATTEMPTS { interrupted } else { 0.0 };
+            Ok(40.0 + 1e6 * calls as f64 + late * calls.min(1) as f64)
+        };
+        let row = find_calls(&mut clock, u64::MAX, &SAMPLING).expect("no fault");
+        assert_eq!((row.calls, row.estimate), (Calls::once(2), 1e6));
+    }
+
+    #[test]
+    fn a_very_long_call_is_tried_once() {
+        let mut attempts = 0;
+        let mut clock = |calls: u64| {
+            attempts += calls;
+            Ok(40.0 + 1e9 * calls as f64)
+        };
+        find_calls(&mut clock, u64::MAX, &SAMPLING).expect("no fault");
+        assert_eq!(attempts, 1);
     }
 
     #[test]

@@ -82,7 +82,7 @@ pub struct Sampling {
 pub struct Visits {
     /// The cells to visit, round-robin.
     pub cells: Vec<Visit>,
-    /// Seconds after which no further block is begun.
+    /// Seconds after which no block but the first is begun.
     pub seconds: f64,
     /// Nanoseconds of the chain on this machine when it is quiet, as far as is known.
     pub quiet: Option<f64>,

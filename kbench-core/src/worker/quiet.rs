@@ -2,9 +2,10 @@
 
 use super::protocol::Block;
 
-/// A block whose sentinels are slower than the quiet machine by more than this is contaminated. A step of the clock rate,
-/// which slows everything alike and cancels in ratios, is 3 to 4 %; what takes the core or its units away is more.
-const CONTAMINATED: f64 = 0.10;
+/// A block whose sentinels are slower than the quiet machine by more than this is contaminated. Clock rates move in steps
+/// of 3 to 4 %, by 15 % and more within seconds; that slows everything alike and cancels in ratios. What takes the core
+/// away costs more.
+const CONTAMINATED: f64 = 0.20;
 
 /// Blocks that are needed before a process knows by itself what quiet means.
 const FEWEST_BLOCKS: usize = 8;

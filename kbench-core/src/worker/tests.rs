@@ -114,6 +114,16 @@ fn a_block_on_a_busy_machine_is_taken_again_but_not_for_ever() {
 }
 
 #[test]
+fn a_launch_that_is_late_takes_one_block() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let cells = vec![cell(16, &["double"]), cell(1024, &["double"])];
+    let cells = prepared(&mut worker, cells).iter().map(|cell| visit(cell, 5)).collect();
+    let visits = Visits { seconds: -0.1, ..visits(cells) };
+    assert_eq!(blocks(&answers(&mut worker, &Request::Measure(visits))).len(), 1);
+}
+
+#[test]
 fn every_sample_is_announced_when_the_controller_wants_to_know() {
     let registry = registry();
     let mut worker = Worker::new(&registry);
