@@ -18,7 +18,7 @@ const MOST_LAUNCHES: u32 = 40;
 pub(super) const START_SHARE: f64 = 0.08;
 
 /// The same up to [`ENOUGH_LAUNCHES`]: with few launches, one more narrows Student's t by more than its start costs.
-const FIRST_START_SHARE: f64 = 0.15;
+const FIRST_START_SHARE: f64 = 0.25;
 
 /// Launches that are worth more than the usual share of the time: from five to ten, the quantile of Student's t falls by
 /// a fifth, from ten to fifteen by a twentieth.
@@ -111,8 +111,8 @@ mod tests {
             launches(60.0, costs, Some(Spread { blocks: 0.01, launches: 0.01 }))
         };
         assert_eq!(count(0.201), 23, "as many as a start share of 8 % has");
-        assert_eq!(count(0.6), ENOUGH_LAUNCHES, "the first ten may take 15 %");
-        assert_eq!(count(1.2), 7);
+        assert_eq!(count(1.2), ENOUGH_LAUNCHES, "the first ten may take 25 %");
+        assert_eq!(count(2.0), 7);
         assert_eq!(count(5.0), FEWEST_LAUNCHES);
     }
 
