@@ -120,7 +120,7 @@ impl Observations {
         self.medians(SAMPLES_PER_BLOCK, |block| block.differences(row, other))
     }
 
-    /// The median over all values of every repetition that has any; as many of them as are said count as one.
+    /// The median over all values of every repetition that has any; `alike` of them count as one independent value.
     fn medians(&self, alike: usize, values: impl Fn(&BlockRows) -> Vec<f64>) -> Vec<Repetition> {
         let of = |blocks: &Vec<BlockRows>| {
             let values: Vec<f64> = blocks.iter().flat_map(&values).collect();
@@ -310,6 +310,24 @@ pub(super) mod tests {
         assert!(observed.times(0)[0] != observed.times(0)[1]);
     }
 
+    /// The differences of a launch whose samples are normal.
+    fn crossed(blocks: usize) -> Option<Repetition> {
+        let block = |_| {
+            let samples: Vec<f64> = crate::value::normal(2 * SAMPLES_PER_BLOCK);
+            let rows = [(0, [samples[0], samples[1]]), (1, [samples[2], samples[3]])];
+            let logarithms = |time| Logarithms { time, anchored: time };
+            BlockRows(rows.map(|(row, times)| (row, times.map(logarithms).to_vec())).to_vec())
+        };
+        let observations = Observations {
+            scope: Scope::Launches,
+            blocks,
+            contaminated: 0,
+            is_loaded: false,
+            repetitions: vec![(0..blocks).map(block).collect()],
+        };
+        observations.differences(0, 1).into_iter().next()
+    }
+
     #[test]
     fn the_variance_of_a_median_is_right_in_simulation() {
         use crate::value::{normal, with_seed};
@@ -321,6 +339,14 @@ pub(super) mod tests {
             let claimed = medians.iter().filter_map(|m| m.variance).sum::<f64>() / n;
             assert!((0.8..1.4).contains(&(claimed / spread)), "{claimed} {spread}");
         });
+        for blocks in [3, 30] {
+            let ratio = with_seed(6, || {
+                let medians: Vec<Repetition> = (0..2000).filter_map(|_| crossed(blocks)).collect();
+                let spread: f64 = medians.iter().map(|m| m.value.powi(2)).sum();
+                medians.iter().filter_map(|m| m.variance).sum::<f64>() / spread
+            });
+            assert!((0.8..1.8).contains(&ratio), "{blocks} blocks: {ratio}");
+        }
         let of =
             |values: &[f64]| Repetition::of(values, values.len()).map(|m| (m.value, m.variance));
         assert_eq!(of(&[2.0]), Some((2.0, None)));

@@ -30,8 +30,8 @@ pub(super) struct Group<'a> {
     pub(super) first: Option<Session<'a>>,
     /// Seconds that each launch took besides measuring.
     pub(super) starts: Vec<f64>,
-    /// Wall time of blocks against what calibration predicts.
-    pub(super) correction: f64,
+    /// Wall time of the blocks of each launch against what calibration predicts.
+    pub(super) paces: Vec<f64>,
     /// How workers ended before their time when nobody knows what they were calling.
     pub(super) losses: Vec<String>,
     /// Whether the worker of the current round ended before its time.
@@ -62,7 +62,7 @@ impl<'a> Group<'a> {
             outlooks: Vec::new(),
             first: None,
             starts: Vec::new(),
-            correction: 1.0,
+            paces: Vec::new(),
             losses: Vec::new(),
             is_broken: false,
             looked_at: BTreeSet::new(),
@@ -141,7 +141,7 @@ impl<'a> Group<'a> {
         {
             let left = timetable.end.saturating_duration_since(Instant::now()).as_secs_f64();
             let slot = left / timetable.launches_left();
-            if timetable.done > 0 && slot < WORTHWHILE * timetable.slot() {
+            if left == 0.0 || timetable.done > 0 && slot < WORTHWHILE * timetable.slot() {
                 break;
             }
             let passed = timetable.begun.elapsed().as_secs_f64();

@@ -94,7 +94,7 @@ impl<'a> Group<'a> {
             self.looked_at.extend(rows);
         }
         self.measured.spent.checking += begun.elapsed().as_secs_f64();
-        timetable.end += begun.elapsed();
+        timetable.postpone(begun.elapsed());
     }
 
     /// What a worker is to visit.
@@ -132,7 +132,7 @@ impl<'a> Group<'a> {
             })
             .sum();
         if predicted > 0.0 && self.assignment.isolation == Isolation::Shared {
-            self.correction *= seconds / predicted;
+            self.paces.push(self.correction() * seconds / predicted);
         }
     }
 

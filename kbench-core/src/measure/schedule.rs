@@ -63,7 +63,7 @@ pub(super) fn launches(seconds: f64, costs: Costs, spread: Option<Spread>) -> u3
     }
     let affordable = |share: f64| (share * seconds / start) as u32;
     let first = affordable(FIRST_START_SHARE).min(ENOUGH_LAUNCHES);
-    let most = affordable(START_SHARE).max(first).max(FEWEST_LAUNCHES);
+    let worth_their_start = affordable(START_SHARE).max(first).max(FEWEST_LAUNCHES);
     let best = match spread {
         Some(Spread { blocks, launches }) if launches > 0.0 => {
             let per_launch = ((start + warm_up) / pass).sqrt() * blocks / launches;
@@ -74,7 +74,7 @@ pub(super) fn launches(seconds: f64, costs: Costs, spread: Option<Spread>) -> u3
         Some(_) => GOOD_LAUNCHES,
         None => USUAL_LAUNCHES,
     };
-    best.clamp(GOOD_LAUNCHES, MOST_LAUNCHES).min(fit).min(most)
+    best.clamp(GOOD_LAUNCHES, MOST_LAUNCHES).min(fit).min(worth_their_start)
 }
 
 /// After how many launches the figures are looked at before the end.

@@ -100,6 +100,16 @@ fn a_budget_that_ends_skips_what_is_left_and_says_so() {
 }
 
 #[test]
+fn a_budget_that_calibration_has_used_up_measures_nothing() {
+    let effort = Effort { budget: Duration::from_millis(30), ..Effort::default() };
+    let bench = Bench::new(&[variant_of_double("double", 1, slow)], effort);
+    let measured = bench.measure(&Again(&bench.registry));
+    assert!(measured.measurement.launches.is_empty());
+    let skipped = |row: &RowMeasured| row.skipped.as_ref().is_some_and(|s| s.contains("--budget"));
+    assert!(measured.rows.iter().flatten().all(skipped), "{:?}", measured.rows);
+}
+
+#[test]
 fn all_cells_share_as_many_launches_as_were_asked_for() {
     let effort = Effort { launches: Some(6), samples: Some(24), ..Effort::default() };
     let bench = Bench::new(&pair(), effort);

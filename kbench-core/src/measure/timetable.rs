@@ -42,6 +42,12 @@ impl Timetable {
         (self.end - self.begun).as_secs_f64() / f64::from(self.launches)
     }
 
+    /// Moves everything by time that is not spent measuring.
+    pub(super) fn postpone(&mut self, time: Duration) {
+        self.begun += time;
+        self.end += time;
+    }
+
     pub(super) fn launches_left(&self) -> f64 {
         f64::from(self.launches.saturating_sub(self.done).max(1))
     }
@@ -52,7 +58,7 @@ impl Timetable {
     }
 }
 
-/// One for every block.
+/// How many launches there may be: one for every block of the cell that has most.
 fn most_launches(blocks: &[f64]) -> u32 {
     blocks.iter().copied().fold(1.0, f64::max) as u32
 }
@@ -107,12 +113,14 @@ impl Group<'_> {
     }
 
     /// Blocks that every cell should get, time permitting. A calibration that was disturbed takes calls for longer than
-    /// they are; the launches since then know better.
+    /// they are; the launches since then know better, as far as all cells of the group together tell.
     fn wanted_blocks(&self) -> Vec<f64> {
         let of_cell = |position| {
             let samples = self.calibrations(position).map(|row| row.sample_time());
-            let slowest = samples.max().unwrap_or_default().mul_f64(self.correction.min(1.0));
-            f64::from(self.assignment.effort.blocks(slowest))
+            let correction = self.correction().min(1.0);
+            samples.max().map_or(0.0, |slowest| {
+                f64::from(self.assignment.effort.blocks(slowest.mul_f64(correction)))
+            })
         };
         (0..self.roster.cells.len()).map(of_cell).collect()
     }
@@ -151,6 +159,7 @@ impl Group<'_> {
     pub(super) fn plan_anew(&self, timetable: &mut Timetable) {
         let wanted = self.wanted_blocks();
         timetable.most = most_launches(&wanted);
+        // As if there were time for all of them: how many launches they are worth does not depend on what fits.
         timetable.blocks.clone_from(&wanted);
         if self.assignment.effort.launches.is_none() {
             self.choose_launches(timetable);
@@ -175,9 +184,12 @@ impl Group<'_> {
 
     /// Seconds that a launch usually takes besides measuring: the median, for one that is slow says little of the next.
     pub(super) fn start_seconds(&self) -> f64 {
-        let mut starts = self.starts.clone();
-        starts.sort_by(f64::total_cmp);
-        starts.get(starts.len() / 2).copied().unwrap_or(0.0)
+        middle(&self.starts).unwrap_or(0.0)
+    }
+
+    /// How much longer blocks take than calibration predicts, usually.
+    pub(super) fn correction(&self) -> f64 {
+        middle(&self.paces).unwrap_or(1.0)
     }
 
     /// Seconds of one block of a cell.
@@ -185,7 +197,7 @@ impl Group<'_> {
         let rows = self.calibrations(position);
         let samples: f64 =
             rows.map(|row| 2.0 * (row.sample_cost().as_secs_f64() + SENTINEL_SECONDS)).sum();
-        samples * self.correction
+        samples * self.correction()
     }
 
     /// Seconds of one block of every open cell.
@@ -217,5 +229,35 @@ impl Group<'_> {
             Isolation::Shared => 1,
             Isolation::Isolated => self.live_cell(position).rows.len().max(1),
         }
+    }
+}
+
+/// The median, or the upper one of two.
+fn middle(values: &[f64]) -> Option<f64> {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.get(sorted.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_that_is_spent_aside_changes_nothing_but_the_hour() {
+        let begun = Instant::now();
+        let mut timetable = Timetable {
+            begun,
+            end: begun + Duration::from_secs(10),
+            blocks: Vec::new(),
+            is_bound: false,
+            taken: Vec::new(),
+            launches: 5,
+            most: 5,
+            done: 0,
+            looks: Vec::new(),
+        };
+        timetable.postpone(Duration::from_secs(100));
+        assert_eq!((timetable.slot(), timetable.end - begun), (2.0, Duration::from_secs(110)));
     }
 }

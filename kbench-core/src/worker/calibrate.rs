@@ -15,11 +15,12 @@ pub const MEMORY_CAP: usize = 1 << 20;
 /// A fresh copy counts as at least this much: a type that does not tell what it owns looks as small as its pointer.
 const LEAST_COPY: usize = 16 << 10;
 
-/// Attempts of which the fastest tells how long a call takes: a single one may have been interrupted for many times as long.
+/// Attempts of which the fastest tells how long a call takes: a single one may have been interrupted for many times as
+/// long.
 const FEWEST_ATTEMPTS: u32 = 3;
 
-/// An attempt that takes as long as this many nanoseconds is enough by itself: no interruption is many times as long.
-const LONG_ATTEMPT: f64 = 1e8;
+/// A call that takes as long as this many nanoseconds is tried once: no interruption is many times as long.
+const LONG_CALL: f64 = 1e8;
 
 /// Rows whose calls take no more than this many times as long as those of another are given as many of them.
 const ALIKE: f64 = 1.25;
@@ -92,18 +93,22 @@ pub(super) fn calibrate(
         rows[row].callable.as_ref().map_err(|reason| Fault::Failed(reason.clone()))?;
     guard(|| -> Result<(RowCalibration, f64), Fault> {
         data.reset();
+        let start = Instant::now();
         let returned = routine.call(data.as_mut(), caller);
+        let first_call = nanoseconds(start.elapsed());
         let limit = calls_in_memory(kernel, data.as_ref(), &returned);
-        let (mut preparation, mut inside) = (0.0, 0.0);
+        let (mut preparation, mut inside) = (f64::INFINITY, 0.0);
         let mut time = |calls: u64| {
             let start = Instant::now();
             let timed = routine.sample(data.as_mut(), Calls::once(calls), caller)?;
             let outside = nanoseconds(start.elapsed()) - nanoseconds(timed);
-            preparation = outside / calls.max(1) as f64;
+            if calls > 0 {
+                preparation = preparation.min(outside / calls as f64);
+            }
             inside += nanoseconds(timed);
             Ok(nanoseconds(timed))
         };
-        let found = find_calls(&mut time, limit, sampling)?;
+        let found = find_calls(&mut time, first_call, limit, sampling)?;
         let found = RowCalibration { preparation, returned_bytes: returned.bytes, ..found };
         Ok((found, inside))
     })
@@ -127,6 +132,7 @@ type Timer<'a> = dyn FnMut(u64) -> Result<f64, Fault> + 'a;
 
 fn find_calls(
     time: &mut Timer<'_>,
+    first_call: f64,
     limit: u64,
     sampling: &Sampling,
 ) -> Result<RowCalibration, Fault> {
@@ -135,7 +141,7 @@ fn find_calls(
         overhead = overhead.min(time(0)?);
     }
     let target = 1e9 * sampling.sample_seconds;
-    let estimate = estimate_call(time, overhead, limit, sampling)?;
+    let estimate = estimate_call(time, overhead, first_call, limit, sampling)?;
     let wanted = sampling.iterations.unwrap_or((target / estimate).round().max(1.0) as u64);
     let batches = wanted.div_ceil(limit);
     let calls = Calls { per_batch: wanted.div_ceil(batches), batches };
@@ -148,6 +154,7 @@ fn find_calls(
 fn estimate_call(
     time: &mut Timer<'_>,
     overhead: f64,
+    first_call: f64,
     limit: u64,
     sampling: &Sampling,
 ) -> Result<f64, Fault> {
@@ -161,7 +168,7 @@ fn estimate_call(
             // The fastest of the long enough attempts: the first ones may have paid for page faults and cold caches.
             estimate = estimate.min(elapsed / calls as f64);
             attempts += 1;
-            let is_enough = attempts >= FEWEST_ATTEMPTS || elapsed >= LONG_ATTEMPT;
+            let is_enough = attempts >= FEWEST_ATTEMPTS || elapsed.min(first_call) >= LONG_CALL;
             if is_enough && start.elapsed().as_secs_f64() >= sampling.warm_up_seconds {
                 return Ok(estimate);
             }
@@ -188,7 +195,8 @@ mod tests {
 
     /// What is found with a clock that takes 40 ns to read.
     fn found(call: f64, limit: u64, sampling: &Sampling) -> RowCalibration {
-        find_calls(&mut |calls| Ok(40.0 + call * calls as f64), limit, sampling).expect("no fault")
+        let mut clock = |calls| Ok(40.0 + call * calls as f64);
+        find_calls(&mut clock, call, limit, sampling).expect("no fault")
     }
 
     #[test]
@@ -209,13 +217,13 @@ mod tests {
 
     #[test]
     fn an_interruption_is_not_taken_for_the_time_of_a_call() {
-        let (mut attempts, interrupted) = (0, 50e6);
+        let (mut attempts, interrupted) = (0, 2.0 * LONG_CALL);
         let mut clock = |calls: u64| {
             attempts += u32::from(calls > 0);
             let late = if attempts < FEWEST_ATTEMPTS { interrupted } else { 0.0 };
             Ok(40.0 + 1e6 * calls as f64 + late * calls.min(1) as f64)
         };
-        let row = find_calls(&mut clock, u64::MAX, &SAMPLING).expect("no fault");
+        let row = find_calls(&mut clock, 1e6, u64::MAX, &SAMPLING).expect("no fault");
         assert_eq!((row.calls, row.estimate), (Calls::once(2), 1e6));
     }
 
@@ -226,7 +234,7 @@ mod tests {
             attempts += calls;
             Ok(40.0 + 1e9 * calls as f64)
         };
-        find_calls(&mut clock, u64::MAX, &SAMPLING).expect("no fault");
+        find_calls(&mut clock, 1e9, u64::MAX, &SAMPLING).expect("no fault");
         assert_eq!(attempts, 1);
     }
 
