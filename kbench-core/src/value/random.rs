@@ -48,11 +48,11 @@ fn next_stream() -> SplitMix {
 )]
 pub trait Distribution: Sized {
     /// `n` values, or one.
-    fn draw(n: usize, next: &mut dyn FnMut() -> f64) -> Self;
+    fn draw(n: usize, next: &mut impl FnMut() -> f64) -> Self;
 }
 
 impl<T: Element> Distribution for Vec<T> {
-    fn draw(n: usize, next: &mut dyn FnMut() -> f64) -> Self {
+    fn draw(n: usize, next: &mut impl FnMut() -> f64) -> Self {
         (0..n).map(|_| T::from_f64(next())).collect()
     }
 }
@@ -146,40 +146,51 @@ mod portable {
     /// Natural logarithm of a positive normal number: ln(m·2^e) with m in [√½, √2) by the series of atanh.
     pub(super) fn ln(x: f64) -> f64 {
         let bits = x.to_bits();
-        let mut exponent = ((bits >> 52) & 0x7ff) as i64 - 1023;
-        let mut mantissa = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
-        if mantissa > SQRT_2 {
-            mantissa *= 0.5;
-            exponent += 1;
-        }
+        let mantissa = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
+        let is_large = usize::from(mantissa > SQRT_2);
+        let mantissa = mantissa * [1.0, 0.5][is_large];
+        let exponent = ((bits >> 52) & 0x7ff) as i64 - 1023 + is_large as i64;
         let s = (mantissa - 1.0) / (mantissa + 1.0);
         let square = s * s;
-        // |s| < 0.172, so the 12th term is below 2^-60.
-        let series = (0..12).rev().fold(0.0, |sum, k| sum * square + 1.0 / (2 * k + 1) as f64);
+        let series = ATANH.iter().rev().fold(0.0, |sum, term| sum * square + term);
         2.0 * s * series + exponent as f64 * LN_2
     }
 
-    /// Cosine on [0, 2π) by its Taylor series after reduction to a quarter turn.
-    pub(super) fn cos(x: f64) -> f64 {
-        let quarter = (x / FRAC_PI_2) as u32;
-        let rest = x - f64::from(quarter) * FRAC_PI_2;
-        match quarter % 4 {
-            0 => taylor(rest, 0),
-            1 => -taylor(rest, 1),
-            2 => -taylor(rest, 0),
-            _ => taylor(rest, 1),
+    /// 1, 1/3, 1/5, ...: the series of atanh s / s. |s| < 0.172, so the 12th term is below 2^-60.
+    const ATANH: [f64; 12] = {
+        let mut terms = [1.0; 12];
+        let mut k = 1;
+        while k < terms.len() {
+            terms[k] = 1.0 / (2 * k + 1) as f64;
+            k += 1;
         }
+        terms
+    };
+
+    /// Cosine on [0, 2π): in every quarter turn it is the cosine or the sine of the rest, or their negative.
+    pub(super) fn cos(x: f64) -> f64 {
+        let quarter = (x / FRAC_PI_2) as usize;
+        let rest = x - quarter as f64 * FRAC_PI_2;
+        // Looked up and not branched upon: nobody can predict the quarter of a random angle.
+        let sign = [1.0, -1.0, -1.0, 1.0][quarter % 4];
+        let factor = [1.0, rest][quarter % 2];
+        let square = rest * rest;
+        let series = SERIES[quarter % 2].iter().rev().fold(0.0, |sum, term| sum * square + term);
+        sign * factor * series
     }
 
-    /// cos (`odd` = 0) or sin (`odd` = 1) of x in [0, π/2].
-    fn taylor(x: f64, odd: u32) -> f64 {
-        let mut term = if odd == 0 { 1.0 } else { x };
-        let mut sum = term;
-        for k in 1..14u32 {
-            term *= -x * x / f64::from((2 * k - 1 + odd) * (2 * k + odd));
-            sum += term;
+    /// Terms of the Taylor series of cosine and sine; on [0, π/2] the next one is below 2^-58.
+    const SERIES: [[f64; 12]; 2] = [series(0), series(1)];
+
+    /// 1 / odd!, -1 / (odd + 2)!, 1 / (odd + 4)!, ...
+    const fn series(odd: usize) -> [f64; 12] {
+        let mut terms = [1.0; 12];
+        let mut k = 1;
+        while k < terms.len() {
+            terms[k] = -terms[k - 1] / ((2 * k - 1 + odd) * (2 * k + odd)) as f64;
+            k += 1;
         }
-        sum
+        terms
     }
 
     #[cfg(test)]
