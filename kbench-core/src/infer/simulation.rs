@@ -13,16 +13,23 @@ const LOOKS: [usize; 3] = [6, 9, 12];
 const BLOCKS: usize = 8;
 const RUNS: usize = 400;
 
+/// How much a busy machine slows the chain: blocks like that do not count.
+const SEEN: f64 = 0.25;
+
+/// The same where blocks still count.
+const UNSEEN: f64 = 0.15;
+
 /// A machine with moods: it drifts, is busy now and then, and hits single samples.
 struct Machine {
     draw: SplitMix,
     pace: f64,
     busy: bool,
+    load: f64,
 }
 
 impl Machine {
-    fn new(seed: u64) -> Self {
-        Machine { draw: SplitMix(seed), pace: 0.0, busy: false }
+    fn new(seed: u64, load: f64) -> Self {
+        Machine { draw: SplitMix(seed), pace: 0.0, busy: false, load }
     }
 
     /// Roughly normal: the sum of twelve uniform numbers.
@@ -38,7 +45,7 @@ impl Machine {
     fn takes(&mut self, time: f64, sensitive: f64) -> f64 {
         let noise = 0.003 * self.normal();
         let hit = if self.chance(0.05) { self.draw.unit() } else { 0.0 };
-        let load = if self.busy { 0.25 * sensitive } else { 0.0 };
+        let load = if self.busy { self.load * sensitive } else { 0.0 };
         time * (self.pace + load + noise + hit).exp()
     }
 
@@ -75,7 +82,7 @@ fn cell() -> Cell {
 #[test]
 fn rows_that_failed_do_not_keep_a_cell_open() {
     let cell = cell();
-    let mut machine = Machine::new(7);
+    let mut machine = Machine::new(7, SEEN);
     let launches = (0..9).map(|_| machine.launch(500.0)).collect();
     let mut measurement = Measurement { launches };
     // A third row, measured twice with results that differ, and gone.
@@ -108,9 +115,9 @@ struct Outcome {
 }
 
 /// One run with looks, stopped as soon as it is decided.
-fn run(seed: u64, cell: &Cell, truth: f64) -> Outcome {
+fn run(seed: u64, cell: &Cell, truth: f64, load: f64) -> Outcome {
     let rules = Rules::default();
-    let mut machine = Machine::new(seed);
+    let mut machine = Machine::new(seed, load);
     let mut measurement = Measurement::default();
     let open = [OpenCell { index: 0, cell, rows: vec![0, 1] }];
     let mut look = Look { interim: LOOKS.len() as u32, is_last: true };
@@ -133,9 +140,9 @@ fn run(seed: u64, cell: &Cell, truth: f64) -> Outcome {
     }
 }
 
-fn runs(truth: f64) -> Vec<Outcome> {
+fn runs(truth: f64, load: f64) -> Vec<Outcome> {
     let cell = cell();
-    (0..RUNS as u64).map(|seed| run(seed, &cell, truth)).collect()
+    (0..RUNS as u64).map(|seed| run(seed, &cell, truth, load)).collect()
 }
 
 fn share(outcomes: &[Outcome], what: impl Fn(&Outcome) -> bool) -> f64 {
@@ -144,12 +151,17 @@ fn share(outcomes: &[Outcome], what: impl Fn(&Outcome) -> bool) -> f64 {
 
 #[test]
 fn equal_rows_are_called_different_in_at_most_one_run_of_twenty() {
-    let outcomes = runs(1.0);
-    let is_different = |o: &Outcome| matches!(o.judgement, Judgement::Faster | Judgement::Slower);
-    let different = share(&outcomes, is_different);
-    assert!(different <= 0.05, "{different}");
-    let covered = share(&outcomes, |outcome| outcome.covered);
-    assert!(covered >= 0.95, "{covered}");
+    // A load that is not seen costs sensitivity (of 1 %, two thirds are found), and no false differences.
+    for load in [SEEN, UNSEEN] {
+        let outcomes = runs(1.0, load);
+        let is_different =
+            |o: &Outcome| matches!(o.judgement, Judgement::Faster | Judgement::Slower);
+        let different = share(&outcomes, is_different);
+        assert!(different <= 0.05, "{load}: {different}");
+        let covered = share(&outcomes, |outcome| outcome.covered);
+        assert!(covered >= 0.95, "{load}: {covered}");
+    }
+    let outcomes = runs(1.0, SEEN);
     let equivalent = share(&outcomes, |outcome| outcome.judgement == Judgement::Equivalent);
     assert!(equivalent > 0.9, "{equivalent}");
 }
@@ -158,7 +170,7 @@ fn equal_rows_are_called_different_in_at_most_one_run_of_twenty() {
 fn one_percent_is_found_nearly_always_and_never_with_the_wrong_sign() {
     for truth in [1.01, 1.0 / 1.01] {
         let right = if truth > 1.0 { Judgement::Faster } else { Judgement::Slower };
-        let outcomes = runs(truth);
+        let outcomes = runs(truth, SEEN);
         let found = share(&outcomes, |outcome| outcome.judgement == right);
         assert!(found > 0.98, "{truth}: {found}");
         let covered = share(&outcomes, |outcome| outcome.covered);
@@ -168,7 +180,7 @@ fn one_percent_is_found_nearly_always_and_never_with_the_wrong_sign() {
 
 #[test]
 fn large_differences_stop_early_and_their_intervals_still_cover() {
-    let outcomes = runs(1.5);
+    let outcomes = runs(1.5, SEEN);
     assert_eq!(share(&outcomes, |outcome| outcome.judgement == Judgement::Faster), 1.0);
     assert!(share(&outcomes, |outcome| outcome.launches == LOOKS[0]) > 0.95);
     let covered = share(&outcomes, |outcome| outcome.covered);

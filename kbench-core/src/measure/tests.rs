@@ -33,6 +33,41 @@ impl Launcher for Again<'_> {
     }
 }
 
+/// The same, with somebody who changes requests and replies on their way.
+struct Meddled<'r> {
+    registry: &'r Registry,
+    request: fn(&mut Request),
+    reply: fn(&mut Reply),
+}
+
+impl Launcher for Meddled<'_> {
+    fn launch(&self, _: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+        let Meddled { registry, request, reply } = *self;
+        Ok(Box::new(MeddledLink { worker: Worker::new(registry), request, reply }))
+    }
+
+    fn is_fresh(&self) -> bool {
+        true
+    }
+}
+
+struct MeddledLink<'r> {
+    worker: Worker<'r>,
+    request: fn(&mut Request),
+    reply: fn(&mut Reply),
+}
+
+impl Link for MeddledLink<'_> {
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+        let mut request = request.clone();
+        (self.request)(&mut request);
+        self.worker.ask(&request, &mut |mut reply| {
+            (self.reply)(&mut reply);
+            hear(reply);
+        })
+    }
+}
+
 struct Bench {
     registry: Registry,
     plan: Plan,
@@ -137,35 +172,17 @@ fn without_a_wish_the_number_of_launches_follows_from_the_time() {
 /// Everything looks as if it took twenty times as long as it does, for which eight blocks would be enough.
 #[test]
 fn a_calibration_that_was_disturbed_does_not_leave_a_cell_with_few_blocks() {
-    struct Disturbed<'r>(Worker<'r>);
-    impl Link for Disturbed<'_> {
-        fn ask(
-            &mut self,
-            request: &Request,
-            hear: &mut dyn FnMut(Reply),
-        ) -> Result<Done, LinkError> {
-            self.0.ask(request, &mut |mut reply| {
-                if let Reply::Prepared(cell) = &mut reply {
-                    cell.calibrations.iter_mut().flatten().for_each(|row| row.estimate *= 20.0);
-                }
-                hear(reply);
-            })
-        }
-    }
-    struct Interrupted<'r>(&'r Registry);
-    impl Launcher for Interrupted<'_> {
-        fn launch(&self, _: u64) -> Result<Box<dyn Link + '_>, LinkError> {
-            Ok(Box::new(Disturbed(Worker::new(self.0))))
-        }
-        fn is_fresh(&self) -> bool {
-            true
+    fn disturb(reply: &mut Reply) {
+        if let Reply::Prepared(cell) = reply {
+            cell.calibrations.iter_mut().flatten().for_each(|row| row.estimate *= 20.0);
         }
     }
     for launches in [None, Some(6)] {
         let measurement_time = Duration::from_millis(100);
         let effort = Effort { measurement_time, launches, ..Effort::default() };
         let bench = Bench::new(&pair(), effort);
-        let measured = bench.measure(&Interrupted(&bench.registry));
+        let registry = &bench.registry;
+        let measured = bench.measure(&Meddled { registry, request: |_| {}, reply: disturb });
         for cell in 0..bench.plan.cells.len() {
             let of_cell = |launch: &Launch| launch.cells[cell].len();
             let blocks: usize = measured.measurement.launches.iter().map(of_cell).sum();
@@ -358,34 +375,14 @@ fn rows_that_no_worker_lives_to_measure_have_failed_and_were_not_skipped() {
 /// The second row of every cell is never reached; its sibling is.
 #[test]
 fn a_row_without_samples_is_no_measured_row_because_its_sibling_is_one() {
-    struct FirstOnly<'r>(Worker<'r>);
-    impl Link for FirstOnly<'_> {
-        fn ask(
-            &mut self,
-            request: &Request,
-            hear: &mut dyn FnMut(Reply),
-        ) -> Result<Done, LinkError> {
-            let request = match request.clone() {
-                Request::Measure(mut visits) => {
-                    visits.cells.iter_mut().for_each(|cell| cell.rows.truncate(1));
-                    Request::Measure(visits)
-                }
-                other => other,
-            };
-            self.0.ask(&request, hear)
-        }
-    }
-    struct Starved<'r>(&'r Registry);
-    impl Launcher for Starved<'_> {
-        fn launch(&self, _: u64) -> Result<Box<dyn Link + '_>, LinkError> {
-            Ok(Box::new(FirstOnly(Worker::new(self.0))))
-        }
-        fn is_fresh(&self) -> bool {
-            true
+    fn starve(request: &mut Request) {
+        if let Request::Measure(visits) = request {
+            visits.cells.iter_mut().for_each(|cell| cell.rows.truncate(1));
         }
     }
     let bench = Bench::new(&pair(), Effort { samples: Some(4), ..Effort::quick() });
-    let measured = bench.measure(&Starved(&bench.registry));
+    let registry = &bench.registry;
+    let measured = bench.measure(&Meddled { registry, request: starve, reply: |_| {} });
     for rows in &measured.rows {
         assert!(rows[0].skipped.is_none() && rows[1].skipped.is_some(), "{rows:?}");
     }

@@ -3,8 +3,8 @@
 use super::protocol::Block;
 
 /// A block whose sentinels are slower than the quiet machine by more than this is contaminated. Clock rates move in steps
-/// of 3 to 4 %, by 15 % and more within seconds; that slows everything alike and cancels in ratios. What takes the core
-/// away costs more.
+/// of 3 to 4 %, by 15 % and more within seconds; that cancels in ratios of what is bound by the same thing. What takes the
+/// core away costs more.
 const CONTAMINATED: f64 = 0.20;
 
 /// Blocks that are needed before a process knows by itself what quiet means.
