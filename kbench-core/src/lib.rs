@@ -13,12 +13,14 @@
 //! | [`worker`] | times of single samples: what one process does when it is told to |
 //! | [`measure`] | samples of the rows that are right, launch by launch |
 //! | [`infer`] | estimates, comparisons and verdicts |
+//! | [`crossover`] | from which size on a variant wins, by measuring sizes that nobody listed |
 //! | [`report`] | one document, and the forms in which it is shown |
 //!
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
 //! is, [`environment`] where it is made, and [`cuda`] holds the types that a CUDA variant names.
 
 pub mod check;
+pub mod crossover;
 pub mod cuda;
 pub mod environment;
 pub mod gauge;

@@ -1,16 +1,18 @@
-//! A run, stage by stage: registry → plan → check → measure → infer → report.
+//! A run, stage by stage: registry → plan → check → measure → infer → crossover → report.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::check::{CheckedRow, Coverage, check_plan};
+use crate::check::{Coverage, check_plan};
+use crate::crossover::{self, Found, Prober, Search, has_contests};
 use crate::environment::{Conduct, CpuTimes, Environment, Throttling};
 use crate::gauge::Counters;
 use crate::infer::{Rules, contaminated_share};
-use crate::measure::{Assignment, Effort, Isolation, Measured, measure_plan};
-use crate::plan::{Plan, PlanError, Selection};
+use crate::measure::{Assignment, Effort, Isolation, Judge, Measured, Pass, measure_plan};
+use crate::plan::{Cell, Plan, PlanError, Selection};
 use crate::registry::{RegisteredKernel, Registry, RegistryError};
 use crate::report::{PlanReport, Report, SCHEMA, Seconds, assemble};
 use crate::watch::Watch;
+use crate::worker::Launcher;
 use crate::workers::Workers;
 
 /// What a run is about and how much effort it makes.
@@ -26,6 +28,8 @@ pub struct Configuration {
     pub seed: u64,
     /// How verdicts are given.
     pub rules: Rules,
+    /// How crossovers are looked for; none measures the listed sizes alone.
+    pub search: Option<Search>,
     /// Where launches come from.
     pub workers: Workers,
     /// Whether the variants of a cell share their launches.
@@ -45,6 +49,7 @@ impl Default for Configuration {
             threads: Vec::new(),
             seed: DEFAULT_SEED,
             rules: Rules::default(),
+            search: Some(Search::default()),
             workers: Workers::default(),
             isolation: Isolation::default(),
             inspect: false,
@@ -117,35 +122,29 @@ impl Suite {
     /// [`run`](Self::run), telling what goes on.
     pub fn run_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let mut record = Record::begin();
-        let checked = check_plan(&plan, Coverage::EverySize, self.configuration.seed, watch);
-        record.seconds.checking = record.started.elapsed().as_secs_f64();
-        let Configuration { effort, seed, rules, workers, isolation, inspect, .. } =
-            &self.configuration;
+        let Configuration { effort, seed, rules, search, workers, .. } = &self.configuration;
         let launcher = workers.launcher(&self.registry, *seed);
-        let assignment = Assignment {
-            plan: &plan,
-            checked: &checked,
-            effort,
-            seed: *seed,
-            isolation: *isolation,
-            inspect: *inspect,
-            launcher: launcher.as_ref(),
-            judge: rules,
-        };
+        let mut record = Record::begin();
+        record.seconds.budget = effort.budget.as_secs_f64();
         let (before, throttled) = (CpuTimes::read(), Throttling::read());
-        let measured = measure_plan(&assignment, watch);
+        let mut stages = Stages {
+            configuration: &self.configuration,
+            launcher: launcher.as_ref(),
+            seconds: &mut record.seconds,
+            watch,
+        };
+        let search = search.filter(|_| has_contests(&plan));
+        let time = match search {
+            Some(_) => effort.budget.mul_f64(1.0 - SEARCH_SHARE),
+            None => effort.budget,
+        };
+        let first = stages.pass(plan, Coverage::EverySize, time, rules);
+        let found = search.map(|search| crossover::search(&first, search, *rules, &mut stages));
         let usage = before.and_then(|before| CpuTimes::read()?.usage_since(&before));
         record.conduct.others = usage.as_ref().map(|usage| usage.others);
         record.conduct.steal_share = usage.as_ref().map(|usage| usage.steal_share);
         record.conduct.throttling = Throttling::read().since(throttled);
-        record.conduct.contaminated_share = contaminated_share(&measured.measurement);
-        record.seconds.checking += measured.spent.checking;
-        record.seconds.measuring = measured.spent.measuring;
-        record.seconds.inside = measured.spent.inside;
-        record.seconds.inside_share = Some(measured.spent.inside / measured.spent.measuring);
-        record.seconds.budget = effort.budget.as_secs_f64();
-        Ok(self.report(record, &plan, &checked, &measured))
+        Ok(self.report(record, first, found.unwrap_or_default()))
     }
 
     /// Checks what is selected on small sizes, without timing anything.
@@ -154,7 +153,8 @@ impl Suite {
         let mut record = Record::begin();
         let checked = check_plan(&plan, Coverage::SmallSizes, self.configuration.seed, watch);
         record.seconds.checking = record.started.elapsed().as_secs_f64();
-        Ok(self.report(record, &plan, &checked, &Measured::default()))
+        let pass = Pass { plan, checked, measured: Measured::default() };
+        Ok(self.report(record, pass, Found::default()))
     }
 
     fn selected(&self) -> Result<Plan, SuiteError> {
@@ -166,45 +166,105 @@ impl Suite {
     pub fn empty_report(&self) -> Result<Report, SuiteError> {
         let plan = self.plan()?;
         let nothing = Plan { cells: Vec::new(), ..plan };
-        Ok(self.report(Record::begin(), &nothing, &[], &Measured::default()))
+        let pass = Pass { plan: nothing, checked: Vec::new(), measured: Measured::default() };
+        Ok(self.report(Record::begin(), pass, Found::default()))
     }
 
-    fn report(
-        &self,
-        record: Record,
-        plan: &Plan,
-        checked: &[Vec<CheckedRow>],
-        measured: &Measured,
-    ) -> Report {
-        let Record { began, environment, seconds, conduct, .. } = record;
+    fn report(&self, record: Record, first: Pass, found: Found) -> Report {
+        let Record { began, environment, mut seconds, conduct, .. } = record;
+        let Found { crossovers, passes } = found;
+        let Configuration { effort, threads, isolation, rules, seed, inspect, .. } =
+            &self.configuration;
+        let measurements = [&first].into_iter().chain(&passes).map(|p| &p.measured.measurement);
         let conduct = Conduct {
-            debug_assertions: plan.rows().any(|(_, row)| row.variant.debug_assertions),
+            debug_assertions: first.plan.rows().any(|(_, row)| row.variant.debug_assertions),
             load_before: environment.load,
+            contaminated_share: contaminated_share(measurements),
             ..conduct
         };
+        seconds.inside_share =
+            (seconds.measuring > 0.0).then_some(seconds.inside / seconds.measuring);
         Report {
             schema: SCHEMA,
             started: began.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
-            seed: self.configuration.seed,
+            seed: *seed,
             plan: PlanReport {
-                effort: self.configuration.effort.clone(),
-                threads: self.configuration.threads.clone(),
-                isolation: self.configuration.isolation,
-                significance: self.configuration.rules.significance,
-                margin: self.configuration.rules.margin,
+                effort: effort.clone(),
+                threads: threads.clone(),
+                isolation: *isolation,
+                significance: rules.significance,
+                margin: rules.margin,
             },
             warnings: environment.warnings(&conduct),
             environment,
-            launches: measured.measurement.launches.len(),
+            launches: first.measured.measurement.launches.len(),
             contaminated_share: conduct.contaminated_share,
-            counters: self.configuration.inspect.then(|| {
+            counters: inspect.then(|| {
                 Counters::open().map_or_else(|reason| reason.to_string(), |_| "available".into())
             }),
             seconds,
-            filtered_out: plan.filtered_out,
-            rows: assemble(plan, checked, measured, self.configuration.rules),
+            filtered_out: first.plan.filtered_out,
+            rows: assemble(&first, *rules),
+            crossovers,
+            searched: passes.iter().flat_map(|pass| assemble(pass, *rules)).collect(),
         }
+    }
+}
+
+/// Share of the budget that is kept for the search of crossovers, when there is one to make.
+const SEARCH_SHARE: f64 = 1.0 / 3.0;
+
+/// A round of the search that has less time than this is not worth starting, in seconds.
+const SHORTEST_ROUND: f64 = 0.3;
+
+/// The stages from a plan to samples, and what they cost.
+struct Stages<'a> {
+    configuration: &'a Configuration,
+    launcher: &'a dyn Launcher,
+    seconds: &'a mut Seconds,
+    watch: &'a mut dyn Watch,
+}
+
+impl Stages<'_> {
+    /// Checks and measures a plan.
+    fn pass(&mut self, plan: Plan, coverage: Coverage, time: Duration, judge: &dyn Judge) -> Pass {
+        let Configuration { effort, seed, isolation, inspect, .. } = self.configuration;
+        let begun = Instant::now();
+        let checked = check_plan(&plan, coverage, *seed, self.watch);
+        self.seconds.checking += begun.elapsed().as_secs_f64();
+        let assignment = Assignment {
+            plan: &plan,
+            checked: &checked,
+            effort,
+            time,
+            seed: *seed,
+            isolation: *isolation,
+            inspect: *inspect && coverage == Coverage::EverySize,
+            launcher: self.launcher,
+            judge,
+        };
+        let measured = measure_plan(&assignment, self.watch);
+        self.seconds.checking += measured.spent.checking;
+        self.seconds.measuring += measured.spent.measuring;
+        self.seconds.inside += measured.spent.inside;
+        Pass { plan, checked, measured }
+    }
+}
+
+impl Prober for Stages<'_> {
+    fn probe(&mut self, cells: Vec<Cell>, rounds: u32, judge: &dyn Judge) -> Option<Pass> {
+        let left = self.seconds.budget - self.seconds.measuring;
+        let share = left / f64::from(rounds.max(1));
+        if share < SHORTEST_ROUND && left < SHORTEST_ROUND {
+            return None;
+        }
+        let time = Duration::from_secs_f64(share.max(SHORTEST_ROUND));
+        let plan = Plan { cells, filtered_out: 0, along: None };
+        let measuring = self.seconds.measuring;
+        let pass = self.pass(plan, Coverage::MoreSizes, time, judge);
+        self.seconds.searching += self.seconds.measuring - measuring;
+        Some(pass)
     }
 }
 

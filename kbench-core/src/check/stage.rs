@@ -14,6 +14,8 @@ pub enum Coverage {
     EverySize,
     /// At awkward sizes, and at listed sizes only when they are small.
     SmallSizes,
+    /// At every size that is to be measured, for variants that were checked at awkward sizes before.
+    MoreSizes,
 }
 
 /// A listed size with at most this product of axes is small.
@@ -112,6 +114,9 @@ impl Bench {
     fn check_row(&mut self, cell: &Cell, row: &Row) -> Check {
         let variant = row.variant;
         let gate = &mut self.gate;
+        if self.coverage == Coverage::MoreSizes {
+            return gate.check_size(variant, &cell.size);
+        }
         let awkward = self.awkward.entry(variant).or_insert_with(|| gate.check_awkward(variant));
         let small = cell.size.product().is_some_and(|product| product <= SMALL);
         if awkward.outcome.is_err() || (self.coverage == Coverage::SmallSizes && !small) {

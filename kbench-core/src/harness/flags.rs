@@ -81,6 +81,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "compare with this variant instead of the kernel's own function",
     ),
     option(
+        "along",
+        "AXIS",
+        Group::Select,
+        "look for crossovers along this axis (default: the one that spans most)",
+    ),
+    option(
         "partition",
         "slice:M/N",
         Group::Select,
@@ -97,6 +103,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "processes that measure (default: by what a start costs and where the noise is)",
     ),
     switch("isolate", Group::Effort, "measure every variant in launches of its own"),
+    switch("no-search", Group::Effort, "measure no sizes between the listed ones for crossovers"),
     option("sample-size", "N", Group::Effort, "samples per row, instead of a time"),
     option(
         "warm-up-time",

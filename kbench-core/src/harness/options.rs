@@ -8,6 +8,7 @@ use super::duration;
 use super::flags::FLAGS;
 use super::output::Export;
 use crate::Configuration;
+use crate::crossover::Search;
 use crate::infer::Rules;
 use crate::kernel::Backend;
 use crate::measure::{Effort, Isolation};
@@ -66,6 +67,7 @@ impl Options {
                 threads: threads(&arguments)?,
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
                 rules: Rules::default(),
+                search: search(&arguments),
                 workers,
                 isolation: if arguments.is_on("isolate") {
                     Isolation::Isolated
@@ -137,6 +139,7 @@ fn selection(arguments: &Arguments) -> Result<Selection, String> {
         axes: arguments.each("axis", AxisOverride::from_str)?,
         partition: arguments.last("partition", Partition::from_str)?,
         base: arguments.all("base").last().cloned(),
+        along: arguments.all("along").last().cloned(),
     })
 }
 
@@ -174,6 +177,15 @@ fn effort(arguments: &Arguments) -> Result<Effort, String> {
         launches: arguments.last("launches", |text| at_least(text, 1u32))?.or(preset.launches),
         ..preset
     })
+}
+
+fn search(arguments: &Arguments) -> Option<Search> {
+    let tolerance = match (arguments.is_on("quick"), arguments.is_on("thorough")) {
+        (true, _) => 0.5,
+        (false, true) => 0.1,
+        (false, false) => Search::default().tolerance,
+    };
+    (!arguments.is_on("no-search")).then_some(Search { tolerance })
 }
 
 fn threads(arguments: &Arguments) -> Result<Vec<usize>, String> {

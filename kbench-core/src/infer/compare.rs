@@ -50,6 +50,13 @@ impl Comparison {
     pub fn is_unstable(&self) -> bool {
         self.spread > UNSTABLE
     }
+
+    /// The 95 % interval of the speed-up when as many comparisons shall hold together.
+    pub fn interval_among(&self, count: usize) -> (f64, f64) {
+        let error_rate = (1.0 - CONFIDENCE) * self.share / count.max(1) as f64;
+        let (low, high) = self.test.interval(1.0 - error_rate);
+        (low.exp(), high.exp())
+    }
 }
 
 /// Compares a row with its base; `None` with too few observations.

@@ -35,9 +35,15 @@ pub struct Estimate {
 impl Estimate {
     /// The estimate that logarithms of nanoseconds give; none when there are none.
     pub fn of(logarithms: &[Repetition]) -> Option<Self> {
+        Estimate::among(logarithms, 1)
+    }
+
+    /// The same with an interval that holds together with those of as many others.
+    pub fn among(logarithms: &[Repetition], count: usize) -> Option<Self> {
         let mean = Mean::of(logarithms)?;
+        let error_rate = (1.0 - CONFIDENCE) / count.max(1) as f64;
         let half = if mean.df > 0.0 {
-            student_quantile(0.5 + CONFIDENCE / 2.0, mean.df) * mean.error
+            student_quantile(1.0 - error_rate / 2.0, mean.df) * mean.error
         } else {
             f64::INFINITY
         };

@@ -44,11 +44,17 @@ impl Calm {
 }
 
 /// The share of all blocks that were taken on a busy machine; none without any.
-pub fn contaminated_share(measurement: &Measurement) -> Option<f64> {
-    let calm = Calm::of(measurement);
-    let (all, busy) = measurement.blocks().fold((0.0, 0.0), |(all, busy), block| {
-        (all + 1.0, if calm.admits(block) { busy } else { busy + 1.0 })
-    });
+pub fn contaminated_share<'m>(
+    measurements: impl IntoIterator<Item = &'m Measurement>,
+) -> Option<f64> {
+    let (mut all, mut busy) = (0.0, 0.0);
+    for measurement in measurements {
+        let calm = Calm::of(measurement);
+        for block in measurement.blocks() {
+            all += 1.0;
+            busy += if calm.admits(block) { 0.0 } else { 1.0 };
+        }
+    }
     (all > 0.0).then_some(busy / all)
 }
 

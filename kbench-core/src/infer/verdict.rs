@@ -13,6 +13,9 @@ pub struct Rules {
     pub margin: f64,
 }
 
+/// Below this share a difference does not pay for a second implementation: take the simpler.
+pub const NEGLIGIBLE: f64 = 0.05;
+
 impl Default for Rules {
     fn default() -> Self {
         Rules { significance: 0.05, margin: 0.01 }

@@ -170,6 +170,16 @@ pub enum Threshold {
     When(Condition),
 }
 
+impl Threshold {
+    /// Whether the claim is made at a size of so much work.
+    pub fn holds(&self, work: f64, size: &[usize]) -> bool {
+        match self {
+            Threshold::Work(least) => work >= *least as f64,
+            Threshold::When(condition) => (condition.holds)(size),
+        }
+    }
+}
+
 impl fmt::Display for Threshold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -31,8 +31,10 @@ pub struct Assignment<'a> {
     pub plan: &'a Plan,
     /// What the gate found, in the shape of the plan.
     pub checked: &'a [Vec<CheckedRow>],
-    /// How long.
+    /// How long a row is measured, and how.
     pub effort: &'a Effort,
+    /// How much of the budget may be taken.
+    pub time: Duration,
     /// Seed of data and order.
     pub seed: u64,
     /// Whether rows share launches.
@@ -58,6 +60,24 @@ pub struct Measured {
     pub empty_turn: f64,
     /// Where the time went.
     pub spent: Spent,
+}
+
+impl Measured {
+    /// The largest share of the clock in the samples of some rows.
+    pub fn clock_share(&self, cell: usize, rows: [usize; 2]) -> f64 {
+        let calibrations = rows.into_iter().filter_map(|row| self.rows[cell][row].calibration);
+        calibrations.map(|calibration| calibration.overhead_share()).fold(0.0, f64::max)
+    }
+}
+
+/// A plan with all that was found about it.
+pub struct Pass {
+    /// What was to be measured.
+    pub plan: Plan,
+    /// What the gate found, in its shape.
+    pub checked: Vec<Vec<CheckedRow>>,
+    /// What was measured.
+    pub measured: Measured,
 }
 
 /// Where the time of the measuring stage went, in seconds.
@@ -107,7 +127,7 @@ pub fn measure_plan(assignment: &Assignment<'_>, watch: &mut dyn Watch) -> Measu
         ..Measured::default()
     };
     let start = Instant::now();
-    let budget = effort.budget.min(A_YEAR);
+    let budget = assignment.time.min(A_YEAR);
     let mut waiting: Vec<usize> = (0..plan.cells.len()).collect();
     loop {
         waiting.retain(|cell| wants_samples(&checked[*cell], &measured.rows[*cell]));

@@ -92,6 +92,7 @@ impl Bench {
             plan: &self.plan,
             checked: &checked,
             effort: &self.effort,
+            time: self.effort.budget,
             seed: 1,
             isolation: self.isolation,
             inspect: false,

@@ -23,6 +23,8 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// How many rows the selection left out.
     pub filtered_out: usize,
+    /// The axis along which crossovers of kernels with several are looked for.
+    pub along: Option<String>,
 }
 
 /// Kernel × element type × size, with the variants that are selected for it.
@@ -61,11 +63,23 @@ impl Cell {
         full_name(self.kernel, row.variant, &self.size)
     }
 
-    /// The amount of work, by the attribute's closure or as the product of the axes. Runs user code.
+    /// The amount of work. Runs user code.
     pub fn work(&self) -> Result<f64, Fault> {
-        let work = guard(|| self.kernel.definition.work(&self.size.values))?;
-        Ok(work.or(self.size.product().map(|product| product as f64)).unwrap_or(f64::NAN))
+        work_of(self.kernel, &self.size)
     }
+}
+
+impl Row {
+    /// Whether both are the same variant with the same number of threads.
+    pub fn is(&self, other: &Row) -> bool {
+        std::ptr::eq(self.variant, other.variant) && self.threads == other.threads
+    }
+}
+
+/// The amount of work of a kernel at a size, by the attribute's closure or as the product of the axes. Runs user code.
+pub fn work_of(kernel: &KernelEntry, size: &Size) -> Result<f64, Fault> {
+    let work = guard(|| kernel.definition.work(&size.values))?;
+    Ok(work.or(size.product().map(|product| product as f64)).unwrap_or(f64::NAN))
 }
 
 /// `module::path::kernel/variant/type/axis=value,axis=value`.
@@ -114,7 +128,7 @@ impl Plan {
                 cells.push(Cell { kernel: kernel.entry, own_function, base, size, rows });
             }
         }
-        Ok(Plan { cells, filtered_out })
+        Ok(Plan { cells, filtered_out, along: selection.along.clone() })
     }
 
     /// All rows with their cells.

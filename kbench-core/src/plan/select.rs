@@ -47,6 +47,8 @@ pub struct Selection {
     pub partition: Option<Partition>,
     /// The variant that others are compared with, instead of the kernel's own function.
     pub base: Option<String>,
+    /// The axis along which crossovers of kernels with several are looked for, instead of the one that spans most.
+    pub along: Option<String>,
 }
 
 /// `dim=64,128`: measure these values of an axis.
@@ -86,7 +88,7 @@ impl Selection {
         all_known("variant", self.base.as_slice(), variants())?;
         all_known("element type", &self.types, kernels().map(|k| k.element))?;
         let axes = || kernels().flat_map(|k| k.axes.iter().copied());
-        all_known("axis", self.axes.iter().map(|a| &a.axis), axes())?;
+        all_known("axis", self.axes.iter().map(|a| &a.axis).chain(&self.along), axes())?;
         for filter in &self.sizes {
             match filter {
                 SizeFilter::Label(label) => {

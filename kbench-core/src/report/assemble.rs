@@ -6,8 +6,8 @@ use crate::infer::{
     Calm, Comparison, Estimate, Judged, Observations, Rules, compare, judge, trend,
 };
 use crate::kernel::{Backend, guard};
-use crate::measure::{Look, Measured, RowMeasured};
-use crate::plan::{Cell, Plan};
+use crate::measure::{Look, Measured, Pass, RowMeasured};
+use crate::plan::Cell;
 use crate::worker::{Block, Sample};
 
 const TOO_FEW: &str = "too few samples for a comparison; raise --budget or select less";
@@ -19,12 +19,8 @@ const UNSTABLE_TIME: &str =
 const UNSTABLE_RATIO: &str = "unstable: the speed-up's standard deviation between launches, or parts of one, is over 20 %; do not rely on it";
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
-pub fn assemble(
-    plan: &Plan,
-    checked: &[Vec<CheckedRow>],
-    measured: &Measured,
-    rules: Rules,
-) -> Vec<RowReport> {
+pub fn assemble(pass: &Pass, rules: Rules) -> Vec<RowReport> {
+    let Pass { plan, checked, measured } = pass;
     let mut rows = Vec::new();
     let mut comparisons: Vec<(usize, Comparison)> = Vec::new();
     let calm = Calm::of(&measured.measurement);
@@ -42,12 +38,13 @@ pub fn assemble(
             let observed = observations.as_ref().filter(|_| !failed(row));
             if let Some(observed) = observed.filter(|o| !o.times(row).is_empty()) {
                 finding.add_figures(&mut report, observed, measured.empty_turn);
-                match base.filter(|base| *base != row).map(|b| compare(observed, b, row, look)) {
-                    Some(Some(comparison)) => {
-                        let floor = clock_share(measured, index, [base, Some(row)]);
+                let other = base.filter(|base| *base != row);
+                match other.map(|base| (base, compare(observed, base, row, look))) {
+                    Some((base, Some(comparison))) => {
+                        let floor = measured.clock_share(index, [base, row]);
                         comparisons.push((rows.len(), Comparison { floor, ..comparison }));
                     }
-                    Some(None) => report.remarks.push(TOO_FEW.into()),
+                    Some((_, None)) => report.remarks.push(TOO_FEW.into()),
                     None if cell.base.is_none() => report.remarks.push(NO_BASE.into()),
                     None => {}
                 }
@@ -64,13 +61,6 @@ pub fn assemble(
         }
     }
     rows
-}
-
-/// The largest share of the clock in the samples of some rows.
-fn clock_share(measured: &Measured, cell: usize, rows: [Option<usize>; 2]) -> f64 {
-    let calibrations =
-        rows.into_iter().flatten().filter_map(|row| measured.rows[cell][row].calibration);
-    calibrations.map(|calibration| calibration.overhead_share()).fold(0.0, f64::max)
 }
 
 /// What the stages found about one row.

@@ -20,10 +20,10 @@ struct Line<'a, T> {
 /// One line of JSON for every row, then one for the run without its rows.
 pub fn json_rows(report: &Report) -> serde_json::Result<String> {
     let mut text = String::new();
-    for row in &report.rows {
+    for row in report.rows.iter().chain(&report.searched) {
         text += &(serde_json::to_string(&Line { reason: "row", content: row })? + "\n");
     }
-    let run = Report { rows: Vec::new(), ..report.clone() };
+    let run = Report { rows: Vec::new(), searched: Vec::new(), ..report.clone() };
     text += &(serde_json::to_string(&Line { reason: "run", content: &run })? + "\n");
     Ok(text)
 }

@@ -25,6 +25,7 @@ pub use terminal::terminal;
 
 use serde::Serialize;
 
+use crate::crossover::Crossover;
 use crate::environment::Environment;
 use crate::measure::{Effort, Isolation};
 
@@ -60,6 +61,10 @@ pub struct Report {
     pub filtered_out: usize,
     /// One row for every variant, element type, size and thread count.
     pub rows: Vec<RowReport>,
+    /// From which size on each variant wins.
+    pub crossovers: Vec<Crossover>,
+    /// Rows of sizes that nobody listed, measured to find crossovers; judged round by round.
+    pub searched: Vec<RowReport>,
 }
 
 /// What a run was asked for.
@@ -86,7 +91,9 @@ pub struct Seconds {
     pub measuring: f64,
     /// Of this, inside kernels or sentinels.
     pub inside: f64,
-    /// The same as a share of measuring; none when nothing was measured.
+    /// Of measuring, the search of crossovers.
+    pub searching: f64,
+    /// The time inside as a share of measuring; none when nothing was measured.
     pub inside_share: Option<f64>,
     /// The limit that was set for measuring.
     pub budget: f64,

@@ -1,0 +1,208 @@
+//! One variant against the base along one way through the sizes.
+
+use std::collections::BTreeMap;
+
+use super::curve::{Curve, Point};
+use super::evidence::{Bracket, Evidence, Origin, Winner, brackets};
+use super::threshold::places;
+use crate::infer::{Calm, Comparison, Observations, compare};
+use crate::kernel::{KernelEntry, VariantEntry, guard};
+use crate::measure::{Look, Pass};
+use crate::plan::{Cell, Plan, Row, Size, work_of};
+
+/// One variant against the base along one curve.
+pub(super) struct Contest {
+    pub(super) kernel: &'static KernelEntry,
+    pub(super) own_function: Option<&'static VariantEntry>,
+    pub(super) base: Row,
+    pub(super) variant: Row,
+    pub(super) curve: Curve,
+    /// By position.
+    pub(super) evidence: Vec<Evidence>,
+    /// Positions of all sizes that were asked for, whatever came of it.
+    asked: BTreeMap<Vec<usize>, f64>,
+}
+
+/// All contests of a plan.
+pub(super) fn contests(plan: &Plan) -> Vec<Contest> {
+    let of_kernel = |cells: &[Cell]| {
+        let kernel = cells[0].kernel;
+        let mut contests = Vec::new();
+        for sizes in ways(kernel, cells, plan.along.as_deref()) {
+            let Some(curve) = Curve::through(&sizes) else { continue };
+            let on_curve: Vec<&Cell> = cells.iter().filter(|c| sizes.contains(&c.size)).collect();
+            let pairs = pairs(&on_curve);
+            contests.extend(pairs.into_iter().map(|(base, variant)| Contest {
+                kernel,
+                own_function: cells[0].own_function,
+                base,
+                variant,
+                curve: curve.clone(),
+                evidence: Vec::new(),
+                asked: positions(&curve),
+            }));
+        }
+        contests
+    };
+    plan.cells
+        .chunk_by(|a, b| std::ptr::eq(a.kernel, b.kernel))
+        .flat_map(of_kernel)
+        .collect()
+}
+
+fn positions(curve: &Curve) -> BTreeMap<Vec<usize>, f64> {
+    let position = |point: &Point| (point.size.values.clone(), point.position);
+    curve.listed().iter().map(position).collect()
+}
+
+/// The sizes of a kernel in the orders in which they are gone through. Labelled shapes are one way, by their work; of a
+/// grid there is a way for every combination of the other axes.
+fn ways(kernel: &KernelEntry, cells: &[Cell], along: Option<&str>) -> Vec<Vec<Size>> {
+    let sizes: Vec<&Size> = cells.iter().map(|cell| &cell.size).collect();
+    let octaves = |axis: usize| {
+        let values = || sizes.iter().map(|size| size.values[axis].max(1) as f64);
+        (values().fold(1.0, f64::max) / values().fold(f64::INFINITY, f64::min)).log2()
+    };
+    let moving: Vec<usize> = (0..kernel.axes.len()).filter(|axis| octaves(*axis) > 0.0).collect();
+    let named = kernel.axes.iter().position(|axis| Some(*axis) == along);
+    if named.is_none() && moving.len() > 1 && sizes.iter().all(|size| size.label.is_some()) {
+        return vec![by_work(kernel, &sizes)];
+    }
+    let longest = moving.into_iter().rev().max_by(|a, b| octaves(*a).total_cmp(&octaves(*b)));
+    let Some(axis) = named.or(longest) else { return Vec::new() };
+    let mut groups: Vec<(Vec<usize>, Vec<Size>)> = Vec::new();
+    for size in sizes {
+        let mut held = size.values.clone();
+        held.remove(axis);
+        match groups.iter_mut().find(|(others, _)| *others == held) {
+            Some((_, sizes)) => sizes.push(size.clone()),
+            None => groups.push((held, vec![size.clone()])),
+        }
+    }
+    let mut ways: Vec<Vec<Size>> = groups.into_iter().map(|(_, sizes)| sizes).collect();
+    ways.iter_mut().for_each(|sizes| sizes.sort_by_key(|size| size.values[axis]));
+    ways
+}
+
+fn by_work(kernel: &KernelEntry, sizes: &[&Size]) -> Vec<Size> {
+    let with_work = |size: &&Size| Some((work_of(kernel, size).ok()?, (*size).clone()));
+    let mut sizes: Vec<(f64, Size)> = sizes.iter().filter_map(with_work).collect();
+    sizes.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.values.cmp(&b.1.values)));
+    sizes.into_iter().map(|(_, size)| size).collect()
+}
+
+/// The base and each row that is compared with it. Of a variant with several thread counts the largest is meant.
+fn pairs(cells: &[&Cell]) -> Vec<(Row, Row)> {
+    let Some((cell, base)) = cells.iter().find_map(|cell| Some((cell, cell.base?))) else {
+        return Vec::new();
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    for row in cell.rows.iter().enumerate().filter(|(i, _)| *i != base).map(|(_, row)| row) {
+        match rows.iter_mut().find(|known| std::ptr::eq(known.variant, row.variant)) {
+            Some(known) if known.threads < row.threads => *known = *row,
+            Some(_) => {}
+            None => rows.push(*row),
+        }
+    }
+    let base = cell.rows[base];
+    let is_other = |row: &Row| !std::ptr::eq(row.variant, base.variant);
+    rows.into_iter().filter(is_other).map(|row| (base, row)).collect()
+}
+
+impl Contest {
+    /// Takes over what a pass found about it.
+    pub(super) fn learn(&mut self, pass: &Pass, calm: Calm, origin: Origin) {
+        for (index, cell) in pass.plan.cells.iter().enumerate() {
+            if std::ptr::eq(cell.kernel, self.kernel)
+                && let Some(&position) = self.asked.get(&cell.size.values)
+                && self.evidence.iter().all(|known| known.position != position)
+                && let Some(comparison) = self.compared(pass, index, calm)
+                && let Ok(work) = cell.work()
+            {
+                let size = cell.size.clone();
+                self.evidence.push(Evidence { position, size, work, origin, comparison });
+            }
+        }
+        self.evidence.sort_by(|a, b| a.position.total_cmp(&b.position));
+    }
+
+    /// Both rows compared in a cell of a pass, if they are there and have not failed.
+    fn compared(&self, pass: &Pass, index: usize, calm: Calm) -> Option<Comparison> {
+        let Pass { plan, measured, .. } = pass;
+        let position = |wanted: &Row| plan.cells[index].rows.iter().position(|r| r.is(wanted));
+        let (base, variant) = (position(&self.base)?, position(&self.variant)?);
+        if [base, variant].iter().any(|row| measured.rows[index][*row].failure.is_some()) {
+            return None;
+        }
+        let observations = Observations::of(&measured.measurement, index, calm);
+        let look = measured.looks[index].unwrap_or(Look::ONLY);
+        let floor = measured.clock_share(index, [base, variant]);
+        Some(Comparison { floor, ..compare(&observations, base, variant, look)? })
+    }
+
+    /// Who wins at each size of the evidence.
+    pub(super) fn winners(&self) -> Vec<Option<Winner>> {
+        self.evidence.iter().map(Evidence::winner).collect()
+    }
+
+    /// Where the winner changes.
+    pub(super) fn brackets(&self) -> Vec<Bracket> {
+        brackets(&self.winners())
+    }
+
+    /// Sizes around the claim of the variant's author that are not among the listed ones.
+    pub(super) fn around_threshold(&mut self) -> Vec<Size> {
+        let Some(threshold) = self.variant.variant.threshold else { return Vec::new() };
+        let holds = |size: &Size| {
+            work_of(self.kernel, size).is_ok_and(|work| threshold.holds(work, &size.values))
+        };
+        let points = places(&self.curve, &holds, &|values| self.is_defined(values));
+        self.ask(points)
+    }
+
+    /// Sizes that would narrow a bracket.
+    pub(super) fn between(&mut self, tolerance: f64) -> Vec<Size> {
+        let is_new = |values: &[usize]| !self.asked.contains_key(values) && self.is_defined(values);
+        let points: Vec<Point> = self
+            .gaps(tolerance)
+            .into_iter()
+            .filter_map(|(low, high)| self.curve.between(low, high, &is_new))
+            .collect();
+        self.ask(points)
+    }
+
+    /// Gaps in which one more size would help, as positions.
+    pub(super) fn gaps(&self, tolerance: f64) -> Vec<(f64, f64)> {
+        self.brackets().into_iter().flat_map(|b| self.gaps_of(b, tolerance)).collect()
+    }
+
+    /// The same for one bracket.
+    pub(super) fn gaps_of(&self, bracket: Bracket, tolerance: f64) -> Vec<(f64, f64)> {
+        let positions: Vec<f64> = self.evidence.iter().map(|known| known.position).collect();
+        bracket.gaps(&positions, tolerance)
+    }
+
+    /// Whether there is a size to measure in any of some gaps.
+    pub(super) fn has_more(&self, gaps: &[(f64, f64)]) -> bool {
+        let is_defined = |values: &[usize]| self.is_defined(values);
+        gaps.iter().any(|(low, high)| self.curve.between(*low, *high, &is_defined).is_some())
+    }
+
+    /// Notes that some points are to be measured; gives those that were not before.
+    fn ask(&mut self, points: Vec<Point>) -> Vec<Size> {
+        let mut sizes = Vec::new();
+        for Point { position, size } in points {
+            if self.asked.insert(size.values.clone(), position).is_none() {
+                sizes.push(size);
+            }
+        }
+        sizes
+    }
+
+    /// Whether the kernel and both rows say that they are defined at a size.
+    fn is_defined(&self, values: &[usize]) -> bool {
+        let valid = |row: &Row| row.variant.valid.is_none_or(|valid| (valid.holds)(values));
+        let both = || valid(&self.base) && valid(&self.variant);
+        guard(|| self.kernel.definition.valid(values) && both()).unwrap_or(false)
+    }
+}

@@ -1,0 +1,216 @@
+//! The way along which a crossover is looked for: through the sizes of a plan, and through sizes between them.
+//!
+//! From one size to the next, axes that grow by the same factor grow together (a square matrix stays square), others one
+//! after the other, the one that grows most first; so at most points of the way only one axis has a value that nobody
+//! listed. Positions on the way are octaves: doubling an axis, or several together, is one.
+
+use crate::plan::Size;
+
+/// Factors that differ by less than this, in octaves, are the same.
+const SAME_FACTOR: f64 = 0.01;
+
+/// A value between listed ones is a multiple of a power of two, as they are, unless that is coarser than this part of it.
+const FINEST_STEP: usize = 32;
+
+/// Where between two points a third is looked for when the middle will not do.
+const FRACTIONS: [f64; 7] = [0.5, 0.4375, 0.5625, 0.375, 0.625, 0.25, 0.75];
+
+/// A way through sizes.
+#[derive(Clone, Debug)]
+pub(super) struct Curve {
+    /// The sizes that it goes through, with their positions.
+    listed: Vec<Point>,
+    stretches: Vec<Stretch>,
+    /// For every axis, the largest power of two that divides all its listed values.
+    granules: Vec<usize>,
+}
+
+/// A size on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Point {
+    /// In octaves from the first size.
+    pub(super) position: f64,
+    pub(super) size: Size,
+}
+
+/// A part of the way on which some axes grow by the same factor.
+#[derive(Clone, Debug)]
+struct Stretch {
+    start: f64,
+    /// In octaves; what the factor is when it is one of growth.
+    length: f64,
+    from: Vec<usize>,
+    moving: Vec<usize>,
+    /// The factor as a logarithm to base two, negative when the axes shrink.
+    factor: f64,
+}
+
+impl Curve {
+    /// The way through some sizes in their order; none through fewer than two, or when two are the same or an axis is 0.
+    pub(super) fn through(sizes: &[Size]) -> Option<Self> {
+        let first = sizes.first()?;
+        if sizes.len() < 2 || sizes.iter().any(|size| size.values.contains(&0)) {
+            return None;
+        }
+        let mut listed = vec![Point { position: 0.0, size: first.clone() }];
+        let mut stretches = Vec::new();
+        for pair in sizes.windows(2) {
+            let start = listed.last()?.position;
+            let between = stretches_between(&pair[0].values, &pair[1].values, start);
+            let last = between.last()?;
+            let position = last.start + last.length;
+            stretches.extend(between);
+            listed.push(Point { position, size: pair[1].clone() });
+        }
+        let granule = |axis: usize| {
+            let divisors = sizes.iter().map(|size| 1 << size.values[axis].trailing_zeros());
+            divisors.min().unwrap_or(1)
+        };
+        let granules = (0..first.values.len()).map(granule).collect();
+        Some(Curve { listed, stretches, granules })
+    }
+
+    /// The sizes that it was made of.
+    pub(super) fn listed(&self) -> &[Point] {
+        &self.listed
+    }
+
+    /// Axes that are not the same everywhere, as indices.
+    pub(super) fn moving(&self) -> Vec<usize> {
+        let is_moving = |axis: &usize| self.stretches.iter().any(|s| s.moving.contains(axis));
+        (0..self.granules.len()).filter(is_moving).collect()
+    }
+
+    /// The point that is nearest to a position, with values as round as the listed ones are.
+    pub(super) fn near(&self, position: f64) -> Point {
+        if let Some(listed) = self.listed.iter().find(|point| point.position == position) {
+            return listed.clone();
+        }
+        let is_before = |stretch: &&Stretch| stretch.start + stretch.length < position;
+        let passed = self.stretches.iter().take_while(is_before).count();
+        let stretch = &self.stretches[passed.min(self.stretches.len() - 1)];
+        let share = ((position - stretch.start) / stretch.length).clamp(0.0, 1.0);
+        let grown = |axis: usize, share: f64| {
+            let value = stretch.from[axis] as f64 * (stretch.factor * share).exp2();
+            self.rounded(axis, value)
+        };
+        // The axis with the largest values has the finest steps; where it comes to lie the others follow.
+        let leader = stretch.moving.iter().copied().max_by_key(|axis| stretch.from[*axis]);
+        let leader = leader.unwrap_or(0);
+        let moved = (grown(leader, share) as f64 / stretch.from[leader] as f64).log2();
+        let share = moved / stretch.factor;
+        let mut values = stretch.from.clone();
+        for axis in &stretch.moving {
+            values[*axis] = grown(*axis, share);
+        }
+        Point { position: stretch.start + stretch.length * share, size: Size::of(values) }
+    }
+
+    /// A point between two positions, about in the middle, at which the kernel is defined; none when they are neighbours.
+    pub(super) fn between(
+        &self,
+        low: f64,
+        high: f64,
+        is_valid: &dyn Fn(&[usize]) -> bool,
+    ) -> Option<Point> {
+        let sizes = [self.near(low).size, self.near(high).size];
+        FRACTIONS.into_iter().map(|share| self.near(low + share * (high - low))).find(|point| {
+            low < point.position
+                && point.position < high
+                && !sizes.contains(&point.size)
+                && is_valid(&point.size.values)
+        })
+    }
+
+    fn rounded(&self, axis: usize, value: f64) -> usize {
+        let finest = (value as usize / FINEST_STEP).max(1);
+        let mut granule = self.granules[axis];
+        while granule > finest {
+            granule /= 2;
+        }
+        ((value / granule as f64).round() as usize * granule).max(1)
+    }
+}
+
+/// The stretches from one size to another; none when they are the same.
+fn stretches_between(from: &[usize], to: &[usize], start: f64) -> Vec<Stretch> {
+    let factor = |axis: usize| (to[axis] as f64 / from[axis] as f64).log2();
+    let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
+    for axis in (0..from.len()).filter(|axis| from[*axis] != to[*axis]) {
+        match groups.iter_mut().find(|(other, _)| (other - factor(axis)).abs() < SAME_FACTOR) {
+            Some((_, axes)) => axes.push(axis),
+            None => groups.push((factor(axis), vec![axis])),
+        }
+    }
+    groups.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let (mut start, mut from) = (start, from.to_vec());
+    let mut stretches = Vec::new();
+    for (factor, moving) in groups {
+        let length = factor.abs();
+        let ends: Vec<usize> = moving.iter().map(|axis| to[*axis]).collect();
+        let axes = moving.clone();
+        stretches.push(Stretch { start, length, from: from.clone(), moving, factor });
+        axes.into_iter().zip(ends).for_each(|(axis, end)| from[axis] = end);
+        start += length;
+    }
+    stretches
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn curve(sizes: &[&[usize]]) -> Curve {
+        let sizes: Vec<Size> = sizes.iter().map(|values| Size::of(*values)).collect();
+        Curve::through(&sizes).expect("a way")
+    }
+
+    fn middle(curve: &Curve, low: f64, high: f64) -> Option<Vec<usize>> {
+        curve.between(low, high, &|_| true).map(|point| point.size.values)
+    }
+
+    #[test]
+    fn the_middle_of_one_axis_is_geometric_and_as_round_as_what_is_listed() {
+        let one = curve(&[&[1024], &[4096], &[65_536]]);
+        assert_eq!(one.listed()[2].position, 6.0);
+        assert_eq!(middle(&one, 0.0, 2.0), Some(vec![2048]));
+        assert_eq!(middle(&one, 2.0, 3.0), Some(vec![5760]), "4096·√2 = 5793, in steps of 128");
+        assert_eq!(middle(&curve(&[&[1], &[4]]), 0.0, 1.0), None, "nothing is between 1 and 2");
+    }
+
+    #[test]
+    fn a_square_stays_square_and_other_axes_move_one_after_the_other() {
+        let square = curve(&[&[16, 16, 16], &[64, 64, 64]]);
+        assert_eq!(middle(&square, 0.0, 2.0), Some(vec![32, 32, 32]));
+        let rope = curve(&[&[16, 8, 64], &[128, 8, 128]]);
+        assert_eq!(rope.listed()[1].position, 4.0);
+        assert_eq!(middle(&rope, 0.0, 2.0), Some(vec![32, 8, 64]));
+        assert_eq!(middle(&rope, 3.0, 4.0), Some(vec![128, 8, 90]));
+        assert_eq!(rope.moving(), [0, 2]);
+    }
+
+    #[test]
+    fn what_is_not_defined_is_gone_round() {
+        let even = |values: &[usize]| values[0].is_multiple_of(4);
+        let point = curve(&[&[10], &[40]]).between(0.0, 2.0, &even).expect("one of them");
+        assert!(point.size.values[0].is_multiple_of(4) && point.position > 0.0, "{point:?}");
+        assert!(curve(&[&[10], &[40]]).between(0.0, 2.0, &|_| false).is_none());
+    }
+
+    #[test]
+    fn there_is_no_way_through_one_size_or_from_nothing() {
+        assert!(Curve::through(&[Size::of([4])]).is_none());
+        assert!(Curve::through(&[Size::of([0]), Size::of([4])]).is_none());
+        assert!(Curve::through(&[Size::of([4]), Size::of([4])]).is_none());
+    }
+
+    #[test]
+    fn every_point_knows_its_own_position() {
+        let way = curve(&[&[1, 1024], &[16, 1024], &[64, 4096], &[512, 4096]]);
+        for step in 0..200 {
+            let point = way.near(0.045 * f64::from(step));
+            let again = way.near(point.position);
+            assert_eq!(point.size.values, again.size.values, "{point:?}");
+        }
+    }
+}

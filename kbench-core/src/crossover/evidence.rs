@@ -1,0 +1,121 @@
+//! What is known of a variant against the base, size by size, and where the winner changes.
+
+use serde::Serialize;
+
+use crate::infer::Comparison;
+use crate::plan::Size;
+
+/// Rounds of measuring sizes that nobody listed.
+pub(super) const MOST_ROUNDS: u32 = 8;
+
+/// The chance that a bracket ends on the wrong side of the crossover, for each of its two ends.
+const SIDE_LEVEL: f64 = 0.025;
+
+/// The level of every one-sided test. The sizes that are planned in advance are walked through from both ends and tested
+/// one after the other until one fails: such a fixed sequence spends its level once. Every further round tests one size
+/// for each end and spends it once more. So both ends are right in 95 % of all searches, if the winner changes once.
+pub(super) const LEVEL: f64 = SIDE_LEVEL / (1 + MOST_ROUNDS) as f64;
+
+/// Who takes less time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Winner {
+    /// The base.
+    Base,
+    /// The variant.
+    Variant,
+}
+
+/// Why a size was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Origin {
+    /// The kernel lists it, or the command line names it.
+    Listed,
+    /// The search wanted to know.
+    Searched,
+}
+
+/// A variant against the base at one size.
+#[derive(Clone, Debug)]
+pub(super) struct Evidence {
+    /// On the curve, in octaves.
+    pub(super) position: f64,
+    pub(super) size: Size,
+    pub(super) work: f64,
+    pub(super) origin: Origin,
+    pub(super) comparison: Comparison,
+}
+
+impl Evidence {
+    /// Who wins, when that is shown.
+    pub(super) fn winner(&self) -> Option<Winner> {
+        winner(&self.comparison, LEVEL)
+    }
+}
+
+/// Who takes less time, when a one-sided test of a level shows it.
+pub(super) fn winner(comparison: &Comparison, level: f64) -> Option<Winner> {
+    let test = &comparison.test;
+    let is_there = test.difference.abs() > comparison.floor;
+    if !is_there || test.p / (2.0 * comparison.share) >= level {
+        return None;
+    }
+    Some(if test.difference > 0.0 { Winner::Variant } else { Winner::Base })
+}
+
+/// Two sizes with different winners and nothing but undecided ones between them, as indices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Bracket {
+    pub(super) below: usize,
+    pub(super) above: usize,
+}
+
+/// All changes of the winner, in the order of positions.
+pub(super) fn brackets(winners: &[Option<Winner>]) -> Vec<Bracket> {
+    let decided: Vec<(usize, Winner)> =
+        winners.iter().enumerate().filter_map(|(i, winner)| Some((i, (*winner)?))).collect();
+    decided
+        .windows(2)
+        .filter(|pair| pair[0].1 != pair[1].1)
+        .map(|pair| Bracket { below: pair[0].0, above: pair[1].0 })
+        .collect()
+}
+
+impl Bracket {
+    /// The gaps in which one more size would help, between positions of the evidence: the whole bracket when nothing is
+    /// known of its inside, else what is beside the undecided sizes, which more time is needed for and not more sizes.
+    pub(super) fn gaps(self, positions: &[f64], tolerance: f64) -> Vec<(f64, f64)> {
+        let Bracket { below, above } = self;
+        let gap = |i: usize, j: usize| (positions[i], positions[j]);
+        let (gaps, limit) = match above - below {
+            1 => (vec![gap(below, above)], tolerance),
+            _ => (vec![gap(below, below + 1), gap(above - 1, above)], tolerance / 2.0),
+        };
+        gaps.into_iter().filter(|(low, high)| high - low > limit).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Winner::{Base, Variant};
+    use super::*;
+
+    #[test]
+    fn every_change_of_the_winner_is_a_bracket_and_undecided_sizes_lie_inside() {
+        let winners = [Some(Base), Some(Base), None, Some(Variant), Some(Base), Some(Variant)];
+        let bracket = |below, above| Bracket { below, above };
+        assert_eq!(brackets(&winners), [bracket(1, 3), bracket(3, 4), bracket(4, 5)]);
+        assert!(brackets(&[None, Some(Variant), None]).is_empty());
+    }
+
+    #[test]
+    fn a_bracket_is_halved_until_its_middle_cannot_be_decided_and_then_narrowed_from_both_ends() {
+        let bracket = Bracket { below: 0, above: 1 };
+        assert_eq!(bracket.gaps(&[1.0, 3.0], 0.1), [(1.0, 3.0)]);
+        assert!(bracket.gaps(&[1.0, 1.09], 0.1).is_empty());
+        let around = Bracket { below: 0, above: 2 };
+        assert_eq!(around.gaps(&[1.0, 2.0, 3.0], 0.1), [(1.0, 2.0), (2.0, 3.0)]);
+        assert_eq!(around.gaps(&[1.0, 2.0, 2.04], 0.1), [(1.0, 2.0)]);
+    }
+}

@@ -1,0 +1,297 @@
+//! What a search found, as plain figures.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::contest::Contest;
+use super::evidence::{Bracket, Evidence, Origin, Winner};
+use super::threshold::ThresholdFinding;
+use crate::infer::Scope;
+use crate::kernel::{Backend, KernelEntry};
+use crate::plan::Size;
+
+/// A variant against the base along one way through the sizes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Crossover {
+    /// `module::path::kernel`.
+    pub kernel: String,
+    /// Element type.
+    #[serde(rename = "type")]
+    pub element: &'static str,
+    /// The variant.
+    pub variant: &'static str,
+    /// What it is compared with.
+    pub base: &'static str,
+    /// Threads that the variant may use.
+    pub threads: usize,
+    /// Axes that grow along the way.
+    pub along: Vec<&'static str>,
+    /// Values of the others.
+    pub held: BTreeMap<&'static str, usize>,
+    /// The smallest size with figures.
+    pub from: Place,
+    /// The largest.
+    pub to: Place,
+    /// How it came out.
+    pub outcome: Outcome,
+    /// Every change of the winner, in the order of sizes.
+    pub crossings: Vec<Crossing>,
+    /// The claim of the variant's author.
+    pub threshold: Option<ThresholdFinding>,
+    /// The value to write as its threshold, when the variant wins from somewhere on.
+    pub suggestion: Option<Suggestion>,
+    /// What was measured, size by size.
+    pub evidence: Vec<EvidenceReport>,
+    /// Whether placement was not sampled: another launch may say otherwise.
+    pub provisional: bool,
+}
+
+/// How a search came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The winner changes.
+    Crosses,
+    /// The variant wins at every size.
+    AlwaysFaster,
+    /// The base wins at every size.
+    AlwaysSlower,
+    /// The variant wins at some sizes, and no winner is shown at the others.
+    SometimesFaster,
+    /// The base wins at some sizes, and no winner is shown at the others.
+    SometimesSlower,
+    /// No winner is shown anywhere.
+    Undecided,
+}
+
+/// A size with its work.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Place {
+    /// `axis=value,axis=value`.
+    pub size: String,
+    /// Amount of work.
+    pub work: f64,
+}
+
+/// A bracket in which the winner changes.
+#[derive(Clone, Debug, Serialize)]
+pub struct Crossing {
+    /// The last size at which the former winner is shown to win.
+    pub below: Place,
+    /// The first size at which the other is.
+    pub above: Place,
+    /// Who wins from there on.
+    pub winner: Winner,
+    /// Where the times are equal, by interpolation within the bracket: a guess.
+    pub estimate: Place,
+    /// How far the two sizes are apart.
+    pub octaves: f64,
+    /// Why it is not narrower.
+    pub limit: Limit,
+}
+
+/// Why a bracket is not narrower than it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Limit {
+    /// It is as narrow as was asked for.
+    Tolerance,
+    /// No size lies between.
+    Neighbours,
+    /// No winner is shown at the sizes between.
+    Undecided,
+    /// There was no time, or there were enough rounds.
+    Time,
+}
+
+/// A threshold to write.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Suggestion {
+    /// The value, as round as the bracket allows.
+    pub value: u64,
+    /// Above this work the variant may win: up to here the base is shown to.
+    pub low: u64,
+    /// From this work on the variant is shown to win.
+    pub high: u64,
+}
+
+/// What was measured at one size.
+#[derive(Clone, Debug, Serialize)]
+pub struct EvidenceReport {
+    /// The size.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Why it was measured.
+    pub origin: Origin,
+    /// Time of the base over that of the variant.
+    pub speedup: f64,
+    /// Lower end of its 95 % interval.
+    pub speedup_low: f64,
+    /// Upper end.
+    pub speedup_high: f64,
+    /// Probability of such a difference between equals.
+    pub p: f64,
+    /// Who wins, where that is shown.
+    pub winner: Option<Winner>,
+}
+
+/// A size of a kernel, for people.
+pub(super) fn place(kernel: &KernelEntry, size: &Size, work: f64) -> Place {
+    Place { size: size.name(kernel.axes), work }
+}
+
+impl Contest {
+    /// Everything that is known of it; none without any evidence.
+    pub(super) fn finding(&self, tolerance: f64) -> Option<Crossover> {
+        let (first, last) = (self.evidence.first()?, self.evidence.last()?);
+        let place = |known: &Evidence| place(self.kernel, &known.size, known.work);
+        let moving = self.curve.moving();
+        let axes = self.kernel.axes.iter().copied().enumerate();
+        let held = axes.clone().filter(|(axis, _)| !moving.contains(axis));
+        let crossings: Vec<Crossing> =
+            self.brackets().into_iter().map(|b| self.crossing(b, tolerance)).collect();
+        Some(Crossover {
+            kernel: self.kernel.path(),
+            element: self.kernel.element,
+            variant: self.variant.variant.name,
+            base: self.base.variant.name,
+            threads: match self.variant.variant.backend {
+                Backend::Parallel => {
+                    self.variant.threads.unwrap_or_else(rayon::current_num_threads)
+                }
+                Backend::Serial | Backend::Cuda => 1,
+            },
+            along: axes.filter(|(axis, _)| moving.contains(axis)).map(|(_, name)| name).collect(),
+            held: held.map(|(axis, name)| (name, first.size.values[axis])).collect(),
+            from: place(first),
+            to: place(last),
+            outcome: outcome(&self.winners()),
+            suggestion: suggestion(&crossings),
+            crossings,
+            threshold: self.judge_threshold(),
+            evidence: self.evidence.iter().map(|known| self.evidence_report(known)).collect(),
+            provisional: self.evidence.iter().any(|e| e.comparison.scope == Scope::Segments),
+        })
+    }
+
+    fn evidence_report(&self, known: &Evidence) -> EvidenceReport {
+        EvidenceReport {
+            place: place(self.kernel, &known.size, known.work),
+            origin: known.origin,
+            speedup: known.comparison.speedup,
+            speedup_low: known.comparison.low,
+            speedup_high: known.comparison.high,
+            p: known.comparison.test.p,
+            winner: known.winner(),
+        }
+    }
+
+    fn crossing(&self, bracket: Bracket, tolerance: f64) -> Crossing {
+        let known = &self.evidence[bracket.below..=bracket.above];
+        let (below, above) = (&known[0], &known[known.len() - 1]);
+        let octaves = above.position - below.position;
+        let estimate = zero(known);
+        let estimate = self.curve.near(estimate).size;
+        let work = crate::plan::work_of(self.kernel, &estimate).unwrap_or(f64::NAN);
+        let inside = known.len() > 2;
+        let gaps = self.gaps_of(bracket, tolerance);
+        let limit = match (inside, gaps.is_empty()) {
+            (false, true) => Limit::Tolerance,
+            (true, true) => Limit::Undecided,
+            (_, false) if !self.has_more(&gaps) => Limit::Neighbours,
+            (_, false) => Limit::Time,
+        };
+        Crossing {
+            below: place(self.kernel, &below.size, below.work),
+            above: place(self.kernel, &above.size, above.work),
+            winner: above.winner().unwrap_or(Winner::Variant),
+            estimate: place(self.kernel, &estimate, work),
+            octaves,
+            limit,
+        }
+    }
+}
+
+fn outcome(winners: &[Option<Winner>]) -> Outcome {
+    let all = |who: Winner| winners.iter().all(|winner| *winner == Some(who));
+    let any = |who: Winner| winners.contains(&Some(who));
+    match (any(Winner::Variant), any(Winner::Base)) {
+        (true, true) => Outcome::Crosses,
+        (true, false) if all(Winner::Variant) => Outcome::AlwaysFaster,
+        (true, false) => Outcome::SometimesFaster,
+        (false, true) if all(Winner::Base) => Outcome::AlwaysSlower,
+        (false, true) => Outcome::SometimesSlower,
+        (false, false) => Outcome::Undecided,
+    }
+}
+
+/// Where a line through the log-ratios is zero, by weighted least squares, within the bracket.
+fn zero(known: &[Evidence]) -> f64 {
+    let (first, last) = (known[0].position, known[known.len() - 1].position);
+    let weight = |e: &Evidence| 1.0 / (e.comparison.test.error.powi(2) + 1e-6);
+    let sum = |value: &dyn Fn(&Evidence) -> f64| -> f64 {
+        known.iter().map(|e| weight(e) * value(e)).sum::<f64>()
+    };
+    let total = sum(&|_| 1.0);
+    let (x, y) =
+        (sum(&|e| e.position) / total, sum(&|e| e.comparison.test.difference) / total);
+    let spread = sum(&|e| (e.position - x).powi(2));
+    let slope = sum(&|e| (e.position - x) * (e.comparison.test.difference - y)) / spread;
+    let zero = x - y / slope;
+    if zero.is_finite() { zero.clamp(first, last) } else { (first + last) / 2.0 }
+}
+
+/// The value to write: that of the last change after which the variant wins.
+fn suggestion(crossings: &[Crossing]) -> Option<Suggestion> {
+    let Crossing { below, above, winner, estimate, .. } = crossings.last()?;
+    if *winner != Winner::Variant || above.work.is_nan() || below.work >= above.work {
+        return None;
+    }
+    let (low, high) = (below.work as u64, above.work as u64);
+    let value = rounded(estimate.work.clamp(below.work + 1.0, above.work), low, high);
+    Some(Suggestion { value, low, high })
+}
+
+/// A value above `low` and up to `high`: a power of two if there is one, else with as few digits as will do.
+pub(super) fn rounded(value: f64, low: u64, high: u64) -> u64 {
+    let is_inside = |value: &u64| low < *value && *value <= high;
+    let power = value.log2().round().exp2() as u64;
+    let powers = [power, power / 2, power.saturating_mul(2)];
+    if let Some(power) = powers.into_iter().find(is_inside) {
+        return power;
+    }
+    let digits = value.log10().floor() as i32;
+    (1..=digits)
+        .rev()
+        .map(|zeros| {
+            let unit = 10_f64.powi(zeros);
+            ((value / unit).round() * unit) as u64
+        })
+        .find(is_inside)
+        .unwrap_or((value.round() as u64).clamp(low.saturating_add(1), high.max(low + 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_to_write_is_as_round_as_its_bracket_allows() {
+        assert_eq!(rounded(60_000.0, 50_000, 70_000), 65_536);
+        assert_eq!(rounded(45_300.0, 44_000, 47_000), 45_000);
+        assert_eq!(rounded(45_300.0, 45_200, 45_400), 45_300);
+        assert_eq!(rounded(3.2, 2, 4), 4);
+        assert_eq!(rounded(5.0, 4, 5), 5);
+    }
+
+    #[test]
+    fn an_outcome_says_no_more_than_is_shown() {
+        use Winner::{Base, Variant};
+        assert_eq!(outcome(&[Some(Base), None, Some(Variant)]), Outcome::Crosses);
+        assert_eq!(outcome(&[Some(Variant), Some(Variant)]), Outcome::AlwaysFaster);
+        assert_eq!(outcome(&[None, Some(Variant)]), Outcome::SometimesFaster);
+        assert_eq!(outcome(&[Some(Base), None]), Outcome::SometimesSlower);
+        assert_eq!(outcome(&[None]), Outcome::Undecided);
+    }
+}

@@ -1,0 +1,137 @@
+//! Rounds of measuring sizes that nobody listed.
+
+use super::contest::{Contest, contests};
+use super::evidence::{LEVEL, MOST_ROUNDS, Origin, winner};
+use super::finding::Crossover;
+use crate::infer::{Calm, Observations, Rules, compare};
+use crate::measure::{Judge, Look, Measurement, OpenCell, Outlook, Pass, Spread};
+use crate::plan::{Cell, Plan, Row, Size};
+
+/// How a search is made.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Search {
+    /// A bracket that is narrower than this, in octaves, is narrow enough.
+    pub tolerance: f64,
+}
+
+impl Default for Search {
+    fn default() -> Self {
+        Search { tolerance: 0.15 }
+    }
+}
+
+/// Somebody who measures what a search wants to know.
+pub trait Prober {
+    /// Checks and measures some cells; none when there is no time for them. As many `rounds` are still to come, this one
+    /// counted.
+    fn probe(&mut self, cells: Vec<Cell>, rounds: u32, judge: &dyn Judge) -> Option<Pass>;
+}
+
+/// What a search found.
+#[derive(Default)]
+pub struct Found {
+    /// Every variant against the base.
+    pub crossovers: Vec<Crossover>,
+    /// What was measured for it.
+    pub passes: Vec<Pass>,
+}
+
+/// Whether there is anything to search for in a plan.
+pub fn has_contests(plan: &Plan) -> bool {
+    !contests(plan).is_empty()
+}
+
+/// Looks for all crossovers of a plan that was measured.
+pub fn search(first: &Pass, search: Search, rules: Rules, prober: &mut dyn Prober) -> Found {
+    let mut contests = contests(&first.plan);
+    let calm = Calm::of(&first.measured.measurement);
+    contests.iter_mut().for_each(|contest| contest.learn(first, calm, Origin::Listed));
+    contests.retain(|contest| !contest.evidence.is_empty());
+    let mut passes = Vec::new();
+    // The sizes around thresholds are planned in advance, like the listed ones; they cost no round.
+    for round in 0..=MOST_ROUNDS {
+        let cells = wanted(&mut contests, search.tolerance, round == 0);
+        if cells.is_empty() {
+            if round == 0 {
+                continue;
+            }
+            break;
+        }
+        let rounds = rounds_ahead(&contests, search.tolerance).min(MOST_ROUNDS - round + 1);
+        let Some(pass) = prober.probe(cells, rounds, &Sides(rules)) else { break };
+        let calm = Calm::of(&pass.measured.measurement);
+        contests.iter_mut().for_each(|contest| contest.learn(&pass, calm, Origin::Searched));
+        passes.push(pass);
+    }
+    let crossovers = contests.iter().filter_map(|contest| contest.finding(search.tolerance));
+    Found { crossovers: crossovers.collect(), passes }
+}
+
+/// The cells of the next round: one for every size, with the rows of all contests that want it.
+fn wanted(contests: &mut [Contest], tolerance: f64, is_first: bool) -> Vec<Cell> {
+    let mut cells: Vec<Cell> = Vec::new();
+    for contest in contests {
+        let sizes =
+            if is_first { contest.around_threshold() } else { contest.between(tolerance) };
+        for size in sizes {
+            add(&mut cells, contest, size);
+        }
+    }
+    // Kernels follow each other, as in every plan.
+    cells.sort_by(|a, b| {
+        let key = |cell: &Cell| (cell.kernel.location, cell.kernel.element_index);
+        key(a).cmp(&key(b)).then_with(|| a.size.values.cmp(&b.size.values))
+    });
+    cells
+}
+
+fn add(cells: &mut Vec<Cell>, contest: &Contest, size: Size) {
+    let Contest { kernel, own_function, base, variant, .. } = contest;
+    let is_it = |cell: &Cell| std::ptr::eq(cell.kernel, *kernel) && cell.size == size;
+    let index = cells.iter().position(is_it).unwrap_or_else(|| {
+        let rows: Vec<Row> = vec![*base];
+        let (kernel, own_function) = (*kernel, *own_function);
+        cells.push(Cell { kernel, own_function, base: Some(0), size, rows });
+        cells.len() - 1
+    });
+    if cells[index].rows.iter().all(|row| !row.is(variant)) {
+        cells[index].rows.push(*variant);
+    }
+}
+
+/// Rounds that halving still takes, this one counted.
+fn rounds_ahead(contests: &[Contest], tolerance: f64) -> u32 {
+    let gaps = contests.iter().flat_map(|contest| contest.gaps(tolerance));
+    let widest = gaps.map(|(low, high)| high - low).fold(tolerance, f64::max);
+    (widest / tolerance).log2().ceil() as u32 + 1
+}
+
+/// Stops as soon as it is shown who wins.
+struct Sides(Rules);
+
+impl Judge for Sides {
+    fn outlooks(
+        &self,
+        measurement: &Measurement,
+        cells: &[OpenCell<'_>],
+        look: Look,
+        _: usize,
+    ) -> Vec<Outlook> {
+        let calm = Calm::of(measurement);
+        let outlook = |open: &OpenCell<'_>| {
+            let observations = Observations::of(measurement, open.index, calm);
+            let Some(base) = open.cell.base else { return Outlook::Settled };
+            let mut others = open.rows.iter().filter(|row| **row != base);
+            let is_decided = |row: &usize| {
+                let comparison = compare(&observations, base, *row, look);
+                comparison.is_some_and(|comparison| winner(&comparison, LEVEL).is_some())
+            };
+            if others.all(is_decided) { Outlook::Decided } else { Outlook::Open }
+        };
+        cells.iter().map(outlook).collect()
+    }
+
+    fn spreads(&self, measurement: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
+        self.0.spreads(measurement, cells)
+    }
+}

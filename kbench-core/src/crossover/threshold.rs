@@ -1,0 +1,163 @@
+//! Whether a claim holds: `threshold = 1 << 16` says that a variant beats its base from there on.
+//!
+//! A claim is wrong where it costs something. *Too low*: at some size from the threshold on the variant is shown to be
+//! slower by more than what is negligible. *Too high*: at some size below it is shown to be faster by more. *Right*: at no
+//! size that was measured can either be so. Otherwise the figures do not decide.
+
+use serde::Serialize;
+
+use super::contest::Contest;
+use super::curve::{Curve, Point};
+use super::evidence::Evidence;
+use super::finding::{Place, place};
+use crate::infer::NEGLIGIBLE;
+use crate::kernel::Threshold;
+use crate::plan::Size;
+
+/// How far below and above a threshold is measured, in octaves.
+const ASIDE: f64 = 1.0;
+
+/// What is said of a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ThresholdVerdict {
+    /// Nowhere does it cost more than what is negligible.
+    Right,
+    /// The variant is claimed to win where it loses.
+    TooLow,
+    /// The variant wins where nobody claims it.
+    TooHigh,
+    /// Neither can be said.
+    Undecided,
+}
+
+impl ThresholdVerdict {
+    /// The words in reports.
+    pub fn words(self) -> &'static str {
+        match self {
+            ThresholdVerdict::Right => "right",
+            ThresholdVerdict::TooLow => "too low",
+            ThresholdVerdict::TooHigh => "too high",
+            ThresholdVerdict::Undecided => "undecided",
+        }
+    }
+}
+
+/// A claim, judged.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThresholdFinding {
+    /// The claim as its author wrote it.
+    pub claim: String,
+    /// Whether it holds.
+    pub verdict: ThresholdVerdict,
+    /// The largest measured size below the threshold.
+    pub below: Option<ThresholdPlace>,
+    /// The smallest measured size for which the claim is made.
+    pub at: Option<ThresholdPlace>,
+    /// The smallest that is about an octave larger.
+    pub above: Option<ThresholdPlace>,
+    /// Where it is wrong by more than what is negligible, the worst first.
+    pub costs: Vec<ThresholdPlace>,
+}
+
+/// A measured size beside a threshold.
+#[derive(Clone, Debug, Serialize)]
+pub struct ThresholdPlace {
+    /// The size.
+    #[serde(flatten)]
+    pub place: Place,
+    /// Time of the base over that of the variant.
+    pub speedup: f64,
+    /// Lower end of its interval, adjusted for the number of sizes.
+    pub speedup_low: f64,
+    /// Upper end.
+    pub speedup_high: f64,
+    /// What following the claim costs here, as a share of the better time; negative when it gains.
+    pub cost: f64,
+}
+
+/// The first point from which on a claim holds and one to either side, as far as they are on the curve.
+pub(super) fn places(
+    curve: &Curve,
+    holds: &dyn Fn(&Size) -> bool,
+    is_valid: &dyn Fn(&[usize]) -> bool,
+) -> Vec<Point> {
+    let listed = curve.listed();
+    let Some(first) = listed.iter().position(|point| holds(&point.size)) else { return Vec::new() };
+    if first == 0 {
+        return Vec::new();
+    }
+    let (mut low, mut at) = (listed[first - 1].position, listed[first].clone());
+    while let Some(middle) = curve.between(low, at.position, is_valid) {
+        if holds(&middle.size) {
+            at = middle;
+        } else {
+            low = middle.position;
+        }
+    }
+    let end = listed[listed.len() - 1].position;
+    let aside = [at.position - ASIDE, at.position + ASIDE].map(|p| curve.near(p.clamp(0.0, end)));
+    let valid = aside.into_iter().filter(|point| is_valid(&point.size.values));
+    valid.chain([at.clone()]).collect()
+}
+
+impl Contest {
+    /// The claim of the variant's author, judged by the evidence; none without a claim or evidence.
+    pub(super) fn judge_threshold(&self) -> Option<ThresholdFinding> {
+        let threshold = self.variant.variant.threshold?;
+        let judged: Vec<(f64, bool, ThresholdPlace)> =
+            self.evidence.iter().map(|known| self.beside(known, threshold)).collect();
+        let mut costs: Vec<ThresholdPlace> = Vec::new();
+        let (mut too_low, mut too_high, mut is_sure) = (false, false, true);
+        for (_, claimed, place) in &judged {
+            let loss = if *claimed { 1.0 / place.speedup_high } else { place.speedup_low };
+            let risk = if *claimed { 1.0 / place.speedup_low } else { place.speedup_high };
+            if loss > 1.0 + NEGLIGIBLE {
+                *(if *claimed { &mut too_low } else { &mut too_high }) = true;
+                costs.push(place.clone());
+            }
+            is_sure &= risk < 1.0 + NEGLIGIBLE;
+        }
+        costs.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+        let verdict = match (too_low, too_high) {
+            (true, _) => ThresholdVerdict::TooLow,
+            (false, true) => ThresholdVerdict::TooHigh,
+            (false, false) if is_sure => ThresholdVerdict::Right,
+            (false, false) => ThresholdVerdict::Undecided,
+        };
+        let at = judged.iter().position(|(_, claimed, _)| *claimed);
+        let below = at.map_or(judged.len(), |at| at).checked_sub(1);
+        let above = at.and_then(|at| {
+            let is_above = |(position, ..): &(f64, bool, ThresholdPlace)| {
+                *position > judged[at].0 + ASIDE / 2.0
+            };
+            judged.iter().position(is_above)
+        });
+        let place = |index: Option<usize>| Some(judged.get(index?)?.2.clone());
+        Some(ThresholdFinding {
+            claim: threshold.to_string(),
+            verdict,
+            below: place(below),
+            at: place(at),
+            above: place(above),
+            costs,
+        })
+        .filter(|_| !judged.is_empty())
+    }
+
+    /// A size with what the claim costs there: its position, whether the claim is made, and the figures.
+    fn beside(&self, known: &Evidence, threshold: Threshold) -> (f64, bool, ThresholdPlace) {
+        let claimed = threshold.holds(known.work, &known.size.values);
+        let comparison = &known.comparison;
+        let (low, high) = comparison.interval_among(self.evidence.len());
+        let slower = if claimed { 1.0 / comparison.speedup } else { comparison.speedup };
+        let place = ThresholdPlace {
+            place: place(self.kernel, &known.size, known.work),
+            speedup: comparison.speedup,
+            speedup_low: low,
+            speedup_high: high,
+            cost: slower - 1.0,
+        };
+        (known.position, claimed, place)
+    }
+}
