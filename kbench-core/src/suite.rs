@@ -3,14 +3,14 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::check::{Coverage, check_plan};
-use crate::crossover::{self, Found, Prober, Search, has_contests};
+use crate::crossover::{self, Found, Origin, Prober, Search, has_contests};
 use crate::environment::{Conduct, CpuTimes, Environment, Throttling};
 use crate::gauge::Counters;
 use crate::infer::{Rules, contaminated_share};
 use crate::measure::{Assignment, Effort, Isolation, Judge, Measured, Pass, measure_plan};
 use crate::plan::{Cell, Plan, PlanError, Selection};
 use crate::registry::{RegisteredKernel, Registry, RegistryError};
-use crate::report::{PlanReport, Report, SCHEMA, Seconds, assemble};
+use crate::report::{PlanReport, Report, SCHEMA, Seconds, assemble, kernel_reports};
 use crate::watch::Watch;
 use crate::worker::Launcher;
 use crate::workers::Workers;
@@ -184,6 +184,7 @@ impl Suite {
         };
         seconds.inside_share =
             (seconds.measuring > 0.0).then_some(seconds.inside / seconds.measuring);
+        let rows = assemble(&first, *rules, Origin::Listed);
         Report {
             schema: SCHEMA,
             started: began.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
@@ -205,9 +206,13 @@ impl Suite {
             }),
             seconds,
             filtered_out: first.plan.filtered_out,
-            rows: assemble(&first, *rules),
+            kernels: kernel_reports(&rows, &crossovers),
+            rows,
             crossovers,
-            searched: passes.iter().flat_map(|pass| assemble(pass, *rules)).collect(),
+            searched: passes
+                .iter()
+                .flat_map(|pass| assemble(pass, *rules, Origin::Searched))
+                .collect(),
         }
     }
 }
@@ -260,7 +265,8 @@ impl Prober for Stages<'_> {
             return None;
         }
         let time = Duration::from_secs_f64(share.max(SHORTEST_ROUND));
-        let plan = Plan { cells, filtered_out: 0, along: None };
+        let has_yardstick = self.configuration.selection.base.is_some();
+        let plan = Plan { cells, filtered_out: 0, has_yardstick, along: None };
         let measuring = self.seconds.measuring;
         let pass = self.pass(plan, Coverage::MoreSizes, time, judge);
         self.seconds.searching += self.seconds.measuring - measuring;

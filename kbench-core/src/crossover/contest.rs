@@ -44,10 +44,7 @@ pub(super) fn contests(plan: &Plan) -> Vec<Contest> {
         }
         contests
     };
-    plan.cells
-        .chunk_by(|a, b| std::ptr::eq(a.kernel, b.kernel))
-        .flat_map(of_kernel)
-        .collect()
+    plan.cells.chunk_by(|a, b| std::ptr::eq(a.kernel, b.kernel)).flat_map(of_kernel).collect()
 }
 
 fn positions(curve: &Curve) -> BTreeMap<Vec<usize>, f64> {

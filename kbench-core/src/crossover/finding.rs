@@ -234,8 +234,7 @@ fn zero(known: &[Evidence]) -> f64 {
         known.iter().map(|e| weight(e) * value(e)).sum::<f64>()
     };
     let total = sum(&|_| 1.0);
-    let (x, y) =
-        (sum(&|e| e.position) / total, sum(&|e| e.comparison.test.difference) / total);
+    let (x, y) = (sum(&|e| e.position) / total, sum(&|e| e.comparison.test.difference) / total);
     let spread = sum(&|e| (e.position - x).powi(2));
     let slope = sum(&|e| (e.position - x) * (e.comparison.test.difference - y)) / spread;
     let zero = x - y / slope;

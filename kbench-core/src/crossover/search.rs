@@ -71,8 +71,7 @@ pub fn search(first: &Pass, search: Search, rules: Rules, prober: &mut dyn Probe
 fn wanted(contests: &mut [Contest], tolerance: f64, is_first: bool) -> Vec<Cell> {
     let mut cells: Vec<Cell> = Vec::new();
     for contest in contests {
-        let sizes =
-            if is_first { contest.around_threshold() } else { contest.between(tolerance) };
+        let sizes = if is_first { contest.around_threshold() } else { contest.between(tolerance) };
         for size in sizes {
             add(&mut cells, contest, size);
         }

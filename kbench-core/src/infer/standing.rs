@@ -37,8 +37,7 @@ pub fn standings(
     rules: Rules,
 ) -> Vec<Option<Standing>> {
     let time = |row: &usize| Some(Mean::of(&observations.times(*row))?.value);
-    let timed: Vec<(usize, f64)> =
-        rows.iter().filter_map(|row| Some((*row, time(row)?))).collect();
+    let timed: Vec<(usize, f64)> = rows.iter().filter_map(|row| Some((*row, time(row)?))).collect();
     let Some(&(best, least)) = timed.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return vec![None; rows.len()];
     };
@@ -53,7 +52,8 @@ pub fn standings(
     };
     let mut standings: Vec<Option<Standing>> = rows.iter().map(standing).collect();
     let is_winner = |s: &&mut Standing| s.rank == Rank::Shared;
-    let mut winners: Vec<&mut Standing> = standings.iter_mut().flatten().filter(is_winner).collect();
+    let mut winners: Vec<&mut Standing> =
+        standings.iter_mut().flatten().filter(is_winner).collect();
     if let [only] = winners.as_mut_slice() {
         only.rank = Rank::Alone;
     }

@@ -23,6 +23,8 @@ pub struct Plan {
     pub cells: Vec<Cell>,
     /// How many rows the selection left out.
     pub filtered_out: usize,
+    /// Whether the base of comparisons was named, as a yardstick.
+    pub has_yardstick: bool,
     /// The axis along which crossovers of kernels with several are looked for.
     pub along: Option<String>,
 }
@@ -128,7 +130,12 @@ impl Plan {
                 cells.push(Cell { kernel: kernel.entry, own_function, base, size, rows });
             }
         }
-        Ok(Plan { cells, filtered_out, along: selection.along.clone() })
+        Ok(Plan {
+            cells,
+            filtered_out,
+            has_yardstick: selection.base.is_some(),
+            along: selection.along.clone(),
+        })
     }
 
     /// All rows with their cells.

@@ -1,9 +1,12 @@
 //! From findings to rows.
 
+use super::targets::judge_targets;
 use super::{CheckReport, ComparisonReport, RawSamples, RowReport, Status};
 use crate::check::{CheckedRow, Standing};
+use crate::crossover::Origin;
 use crate::infer::{
-    Calm, Comparison, Estimate, Judged, Observations, Rules, compare, judge, trend,
+    Calm, Comparison, Estimate, Judged, Observations, Rules, class, compare, judge, standings,
+    trend,
 };
 use crate::kernel::{Backend, guard};
 use crate::measure::{Look, Measured, Pass, RowMeasured};
@@ -19,7 +22,7 @@ const UNSTABLE_TIME: &str =
 const UNSTABLE_RATIO: &str = "unstable: the speed-up's standard deviation between launches, or parts of one, is over 20 %; do not rely on it";
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
-pub fn assemble(pass: &Pass, rules: Rules) -> Vec<RowReport> {
+pub fn assemble(pass: &Pass, rules: Rules, origin: Origin) -> Vec<RowReport> {
     let Pass { plan, checked, measured } = pass;
     let mut rows = Vec::new();
     let mut comparisons: Vec<(usize, Comparison)> = Vec::new();
@@ -30,11 +33,20 @@ pub fn assemble(pass: &Pass, rules: Rules) -> Vec<RowReport> {
         let look = measured.looks.get(index).copied().flatten().unwrap_or(Look::ONLY);
         let failed = |row: usize| known.is_none_or(|rows| rows[row].failure.is_some());
         let base = cell.base.filter(|base| !failed(*base));
+        let live: Vec<usize> = (0..cell.rows.len()).filter(|row| !failed(*row)).collect();
+        let mut standing = vec![None; cell.rows.len()];
+        if let Some(observed) = &observations {
+            let found = standings(observed, &live, look, rules);
+            live.iter().zip(found).for_each(|(row, found)| standing[*row] = found);
+        }
         for row in 0..cell.rows.len() {
             let known = known.map(|rows| &rows[row]);
             let finding = Finding { cell, row, checked: &checked[index][row], known };
             let mut report = finding.report();
             report.raw = raw(measured, index, row);
+            report.origin = origin;
+            report.best_share = standing[row].map(|standing| standing.share);
+            report.rank = standing[row].map(|standing| standing.rank);
             let observed = observations.as_ref().filter(|_| !failed(row));
             if let Some(observed) = observed.filter(|o| !o.times(row).is_empty()) {
                 finding.add_figures(&mut report, observed, measured.empty_turn);
@@ -55,10 +67,15 @@ pub fn assemble(pass: &Pass, rules: Rules) -> Vec<RowReport> {
     let found: Vec<Comparison> = comparisons.iter().map(|(_, comparison)| *comparison).collect();
     for ((row, comparison), judged) in comparisons.iter().zip(judge(&found, rules)) {
         rows[*row].comparison = comparison_report(comparison, &judged);
+        rows[*row].class = plan.has_yardstick.then(|| class(comparison.speedup));
         if comparison.is_unstable() {
             rows[*row].unstable = true;
             rows[*row].remarks.push(UNSTABLE_RATIO.into());
         }
+    }
+    // Targets are about the sizes that their author listed.
+    if origin == Origin::Listed {
+        judge_targets(pass, &mut rows, &comparisons);
     }
     rows
 }
@@ -102,7 +119,11 @@ impl Finding<'_> {
             ceiling_share: None,
             check: self.check(),
             threshold: variant.threshold.map(|threshold| threshold.to_string()),
-            expectations: variant.expectations.iter().map(|expectation| expectation.text).collect(),
+            expectations: Vec::new(),
+            best_share: None,
+            rank: None,
+            class: None,
+            origin: Origin::Listed,
             unstable: false,
             remarks: check
                 .iter()

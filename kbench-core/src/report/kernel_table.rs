@@ -93,6 +93,7 @@ impl<'a> KernelTable<'a> {
             ("speed-up", Align::Right),
             ("95 % interval", Align::Left),
             ("adj. p", Align::Right),
+            ("best", Align::Right),
             (self.throughput.title(), Align::Right),
             (if self.all_provisional { "provisional" } else { "verdict" }, Align::Left),
         ]);
@@ -125,6 +126,7 @@ impl<'a> KernelTable<'a> {
             text(comparison.speedup.map(|s| format!("{}×", units::digits(s)))),
             text(interval),
             text(comparison.p_adjusted.map(units::probability)),
+            text(best(row)),
             text(self.throughput.rate(row).map(|rate| units::digits(rate / 1e9))),
             self.verdict(row),
         ]
@@ -138,18 +140,28 @@ impl<'a> KernelTable<'a> {
             (Status::Ok, Some(words)) => {
                 let bare = words.strip_prefix("provisional ").filter(|_| self.all_provisional);
                 let words = bare.unwrap_or(words);
+                let words = &match row.class {
+                    Some(class) => format!("{words} · {class}"),
+                    None => words.to_owned(),
+                };
                 if row.unstable {
                     return Cell::new(format!("{words} (?)"));
                 }
                 let tone = match words {
-                    words if words.ends_with("faster") => Tone::Good,
-                    words if words.ends_with("slower") => Tone::Bad,
+                    words if words.contains("faster") => Tone::Good,
+                    words if words.contains("slower") => Tone::Bad,
                     _ => Tone::Plain,
                 };
                 Cell::toned(words, tone)
             }
         }
     }
+}
+
+/// The best time of the cell over that of the row, where there is a choice.
+fn best(row: &RowReport) -> Option<String> {
+    let share = row.best_share.filter(|_| row.rank.is_some())?;
+    Some(format!("{:.0} %", 100.0 * share))
 }
 
 fn several_threads(rows: &[RowReport]) -> bool {

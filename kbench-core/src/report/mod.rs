@@ -1,6 +1,7 @@
 //! The report: everything a run found, and the forms in which it is shown.
 
 mod assemble;
+mod crossover_table;
 mod csv;
 mod json;
 mod kernel_table;
@@ -8,8 +9,11 @@ mod libtest;
 mod listing;
 mod progress;
 mod row;
+mod sentences;
 mod style;
+mod summary;
 mod table;
+mod targets;
 mod terminal;
 mod units;
 
@@ -21,6 +25,8 @@ pub use listing::{ListFormat, list, list_kernels, list_sizes};
 pub use progress::Progress;
 pub use row::{CheckReport, ComparisonReport, MemoryReport, RawSamples, RowReport, Status};
 pub use style::Style;
+pub use summary::{VariantSummary, kernel_reports};
+pub use targets::TargetReport;
 pub use terminal::terminal;
 
 use serde::Serialize;
@@ -61,10 +67,28 @@ pub struct Report {
     pub filtered_out: usize,
     /// One row for every variant, element type, size and thread count.
     pub rows: Vec<RowReport>,
+    /// What all sizes of each kernel say together.
+    pub kernels: Vec<KernelReport>,
     /// From which size on each variant wins.
     pub crossovers: Vec<Crossover>,
     /// Rows of sizes that nobody listed, measured to find crossovers; judged round by round.
     pub searched: Vec<RowReport>,
+}
+
+/// A kernel as a whole, for one element type.
+#[derive(Clone, Debug, Serialize)]
+pub struct KernelReport {
+    /// `module::path::kernel`.
+    pub kernel: String,
+    /// Element type.
+    #[serde(rename = "type")]
+    pub element: &'static str,
+    /// Its variants over all sizes.
+    pub variants: Vec<VariantSummary>,
+    /// What was found, in sentences.
+    pub findings: Vec<String>,
+    /// What to take, in words.
+    pub recommendation: Option<String>,
 }
 
 /// What a run was asked for.

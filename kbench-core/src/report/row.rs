@@ -5,7 +5,10 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
+use super::TargetReport;
+use crate::crossover::Origin;
 use crate::gauge::{Allocations, CounterFigures};
+use crate::infer::Rank;
 
 /// One variant at one size.
 #[derive(Clone, Debug, Serialize)]
@@ -59,8 +62,16 @@ pub struct RowReport {
     pub check: CheckReport,
     /// The claim of its author.
     pub threshold: Option<String>,
-    /// The author's targets.
-    pub expectations: Vec<&'static str>,
+    /// The author's targets, judged.
+    pub expectations: Vec<TargetReport>,
+    /// Time of the best variant of the cell over its own.
+    pub best_share: Option<f64>,
+    /// Whether it is the best.
+    pub rank: Option<Rank>,
+    /// How close it comes to the base, when that was named as a yardstick.
+    pub class: Option<&'static str>,
+    /// Why its size was measured.
+    pub origin: Origin,
     /// Whether its speed-up varies, or its time against the sentinel moves, too much to be relied on; a remark says how.
     pub unstable: bool,
     /// What else is to be known of it.
@@ -85,6 +96,13 @@ pub struct RowReport {
     /// Every sample.
     #[serde(flatten)]
     pub raw: RawSamples,
+}
+
+impl RowReport {
+    /// Whether two rows are of the same kernel and element type.
+    pub(super) fn is_of_same_kernel(&self, other: &RowReport) -> bool {
+        self.kernel == other.kernel && self.element == other.element
+    }
 }
 
 /// Every sample of a row, with what the sentinels said beside it: launch by launch, block by block.
@@ -190,5 +208,54 @@ impl fmt::Display for Status {
 impl Serialize for Status {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A row of a kernel with one axis that has no figures yet.
+    pub(crate) fn row(variant: &'static str, n: usize) -> RowReport {
+        RowReport {
+            name: format!("crate::kernel/{variant}/f32/n={n}"),
+            kernel: "crate::kernel".into(),
+            variant,
+            is_base: false,
+            backend: "serial",
+            element: "f32",
+            size: format!("n={n}"),
+            label: None,
+            axes: [("n", n)].into(),
+            work: Some(n as f64),
+            threads: 1,
+            mode: "warm",
+            status: Status::Ok,
+            time_ns: None,
+            time_low_ns: None,
+            time_high_ns: None,
+            comparison: ComparisonReport::default(),
+            bytes_per_s: None,
+            flops_per_s: None,
+            items_per_s: None,
+            ceiling_share: None,
+            check: CheckReport::default(),
+            threshold: None,
+            expectations: Vec::new(),
+            best_share: None,
+            rank: None,
+            class: None,
+            origin: Origin::Listed,
+            unstable: false,
+            remarks: Vec::new(),
+            calls: None,
+            overhead_share: None,
+            launches: 0,
+            blocks: 0,
+            contaminated: 0,
+            memory: MemoryReport::default(),
+            counters: CounterFigures::default(),
+            raw: RawSamples::default(),
+        }
     }
 }

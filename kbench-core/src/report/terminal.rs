@@ -2,16 +2,20 @@
 
 use std::fmt::Write;
 
+use super::crossover_table::crossover_table;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
-use super::{MemoryReport, Report, RowReport, Status, Style, units};
+use super::{KernelReport, MemoryReport, Report, RowReport, Status, Style, units};
+use crate::crossover::Crossover;
 use crate::environment::Environment;
 use crate::gauge::CounterFigures;
 
 /// The whole report as text.
 pub fn terminal(report: &Report, style: Style) -> String {
     let mut text = head(report, style);
-    for rows in report.rows.chunk_by(|a, b| a.kernel == b.kernel && a.element == b.element) {
+    let kernels = report.rows.chunk_by(RowReport::is_of_same_kernel);
+    for (rows, summary) in kernels.zip(&report.kernels) {
         text += &kernel(rows, style);
+        text += &findings(report, summary, style);
     }
     text += &foot(report, style);
     text
@@ -73,6 +77,20 @@ fn kernel(rows: &[RowReport], style: Style) -> String {
     let table = KernelTable::new(rows).render(style);
     let notes = [legend(rows), check_line(rows), counts(rows), remarks(rows, style)].concat();
     format!("\n{title}\n{table}{notes}")
+}
+
+/// Who wins where, what that says of thresholds and targets, and what to take.
+fn findings(report: &Report, kernel: &KernelReport, style: Style) -> String {
+    let is_here = |c: &&Crossover| c.kernel == kernel.kernel && c.element == kernel.element;
+    let here: Vec<&Crossover> = report.crossovers.iter().filter(is_here).collect();
+    let mut tables = String::new();
+    for found in here.chunk_by(|a, b| a.variant == b.variant).filter(|found| found.len() > 1) {
+        let axes = found[0].along.join(", ");
+        tables += &format!("  crossovers of {} along {axes}\n", found[0].variant);
+        tables += &crossover_table(found, style);
+    }
+    let lines = kernel.findings.iter().chain(&kernel.recommendation);
+    tables + &lines.map(|line| wrapped(&format!("→ {line}")) + "\n").collect::<String>()
 }
 
 /// What the sizes mean: the axes when there are several, and the labels.

@@ -45,6 +45,30 @@ pub(super) fn error(error: f64) -> String {
     if error == 0.0 { "0".to_owned() } else { format!("{error:.1e}") }
 }
 
+/// A share as a percentage: `0.4 %`, `12 %`.
+pub(super) fn percent(share: f64) -> String {
+    match 100.0 * share {
+        p if p.abs() >= 9.95 => format!("{p:.0} %"),
+        p => format!("{p:.1} %"),
+    }
+}
+
+/// A whole number as it is written in a program: `1 << 16`, `46_080`.
+pub(super) fn literal(value: u64) -> String {
+    if value.is_power_of_two() && value >= 1024 {
+        return format!("1 << {}", value.trailing_zeros());
+    }
+    let digits = value.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push('_');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// A probability: `0.031`, `4e-7`, `<1e-12`.
 pub(super) fn probability(p: f64) -> String {
     match p {
@@ -86,6 +110,8 @@ mod tests {
             [half_width(100.0, 99.0, 101.0), half_width(1.0, 0.0, f64::INFINITY)],
             ["±1.0 %", "±?"]
         );
+        assert_eq!([percent(0.004), percent(0.214)], ["0.4 %", "21 %"]);
+        assert_eq!([literal(65_536), literal(46_080), literal(512)], ["1 << 16", "46_080", "512"]);
         assert_eq!([seconds(0.4), seconds(80.0)], ["0 s", "1 min 20 s"]);
     }
 }

@@ -1,0 +1,38 @@
+//! Crossovers along one axis for several values of the others.
+
+use super::Style;
+use super::table::{Align, Cell, Table};
+use crate::crossover::{Crossing, Crossover, Outcome, ThresholdVerdict, Winner};
+
+/// One line for every combination of the axes that are held.
+pub(super) fn crossover_table(found: &[&Crossover], style: Style) -> String {
+    let mut table = Table::new(vec![
+        ("at", Align::Left),
+        ("base wins up to", Align::Left),
+        ("variant wins from", Align::Left),
+        ("octaves", Align::Right),
+        ("threshold", Align::Left),
+    ]);
+    for crossover in found {
+        let held: Vec<String> =
+            crossover.held.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+        let verdict = crossover.threshold.as_ref().map(|threshold| threshold.verdict);
+        let verdict = verdict.map_or("", ThresholdVerdict::words);
+        let (base, variant, octaves) = bounds(crossover);
+        table.push([held.join(","), base, variant, octaves, verdict.into()].map(Cell::new).into());
+    }
+    table.render(style)
+}
+
+fn bounds(crossover: &Crossover) -> (String, String, String) {
+    let everywhere = || "everywhere".to_owned();
+    match (crossover.outcome, crossover.crossings.as_slice()) {
+        (_, [Crossing { below, above, winner: Winner::Variant, octaves, .. }]) => {
+            (below.size.clone(), above.size.clone(), format!("{octaves:.2}"))
+        }
+        (_, [_, ..]) => ("changes several times".into(), String::new(), String::new()),
+        (Outcome::AlwaysFaster, []) => (String::new(), everywhere(), String::new()),
+        (Outcome::AlwaysSlower, []) => (everywhere(), String::new(), String::new()),
+        (_, []) => ("no crossover shown".into(), String::new(), String::new()),
+    }
+}

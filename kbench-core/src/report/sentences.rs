@@ -1,0 +1,177 @@
+//! Findings as plain sentences.
+
+use super::{RowReport, units};
+use crate::crossover::{
+    Crossing, Crossover, Limit, Outcome, Suggestion, ThresholdFinding, ThresholdPlace,
+    ThresholdVerdict, Winner,
+};
+use crate::infer::Attainment;
+
+/// Who wins where, and what that says of the threshold.
+pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> {
+    let held: Vec<String> =
+        found.held.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    let at = if is_one_of_many { format!("at {}: ", held.join(",")) } else { String::new() };
+    let reservation = if found.provisional { " (provisional)" } else { "" };
+    let mut sentences = vec![format!("{at}{}{reservation}", who_wins(found))];
+    if let Some(threshold) = &found.threshold {
+        sentences.push(format!("{at}{}", self::threshold(found, threshold)));
+    }
+    sentences
+}
+
+fn who_wins(found: &Crossover) -> String {
+    let Crossover { variant, base, from, to, crossings, .. } = found;
+    let everywhere = format!("at every size from {} to {}", from.size, to.size);
+    match found.outcome {
+        Outcome::Crosses => match crossings.as_slice() {
+            [only] => one_crossing(found, only),
+            several => several_crossings(found, several),
+        },
+        Outcome::AlwaysFaster => format!("{variant} beats {base} {everywhere}: no crossover"),
+        Outcome::AlwaysSlower => format!("{base} beats {variant} {everywhere}: no crossover"),
+        Outcome::SometimesFaster | Outcome::SometimesSlower => {
+            let (winner, loser, who) = match found.outcome {
+                Outcome::SometimesFaster => (variant, base, Winner::Variant),
+                _ => (base, variant, Winner::Base),
+            };
+            let won: Vec<&str> = found
+                .evidence
+                .iter()
+                .filter(|known| known.winner == Some(who))
+                .map(|known| known.place.size.as_str())
+                .collect();
+            let places = match won.as_slice() {
+                [] | [_] => format!("at {}", won.concat()),
+                [first, .., last] => {
+                    format!("at {} of {} sizes, {first} to {last}", won.len(), found.evidence.len())
+                }
+            };
+            format!("{winner} beats {loser} {places}; elsewhere no winner is shown: no crossover")
+        }
+        Outcome::Undecided => {
+            format!("no winner is shown between {variant} and {base} {everywhere}")
+        }
+    }
+}
+
+fn one_crossing(found: &Crossover, crossing: &Crossing) -> String {
+    let Crossing { below, above, octaves, limit, .. } = crossing;
+    let (winner, loser) = names(found, crossing.winner);
+    let why = match limit {
+        Limit::Tolerance | Limit::Time => String::new(),
+        Limit::Neighbours => ", and no size lies between".to_owned(),
+        Limit::Undecided => ", and between them no winner is shown".to_owned(),
+    };
+    format!(
+        "{winner} wins from {} on, {loser} up to {} ({octaves:.2} octaves apart{why})",
+        above.size, below.size
+    )
+}
+
+fn several_crossings(found: &Crossover, crossings: &[Crossing]) -> String {
+    let first = names(found, crossings[0].winner).1;
+    let mut parts = vec![format!("{first} wins up to {}", crossings[0].below.size)];
+    for (i, crossing) in crossings.iter().enumerate() {
+        let winner = names(found, crossing.winner).0;
+        parts.push(match crossings.get(i + 1) {
+            Some(next) => format!("{winner} from {} to {}", crossing.above.size, next.below.size),
+            None => format!("{winner} from {} on", crossing.above.size),
+        });
+    }
+    format!("the winner changes {} times: {}", crossings.len(), parts.join(", "))
+}
+
+/// The winner's name and the other's.
+fn names(found: &Crossover, winner: Winner) -> (&'static str, &'static str) {
+    match winner {
+        Winner::Variant => (found.variant, found.base),
+        Winner::Base => (found.base, found.variant),
+    }
+}
+
+/// Whether a claim holds, what it costs where it does not, and what to write instead.
+pub(super) fn threshold(found: &Crossover, threshold: &ThresholdFinding) -> String {
+    let ThresholdFinding { claim, verdict, costs, .. } = threshold;
+    let name = format!("threshold {claim} of {}", found.variant);
+    let worst = costs.first();
+    let cost =
+        |place: &ThresholdPlace| format!("{} at {}", units::percent(place.cost), place.place.size);
+    let others = match costs.len() {
+        0 | 1 => String::new(),
+        count => format!(", the worst of {count} sizes"),
+    };
+    let wrong = |what: &str| {
+        let cost = worst.map_or_else(String::new, cost);
+        format!("{name} is {}: it {what} {cost}{others}{}", verdict.words(), instead(found))
+    };
+    match verdict {
+        ThresholdVerdict::Right => {
+            format!("{name} is right: it costs less than 5 % at every measured size")
+        }
+        ThresholdVerdict::TooLow => wrong("costs"),
+        ThresholdVerdict::TooHigh => wrong("gives away"),
+        ThresholdVerdict::Undecided => {
+            format!("{name} is undecided: the figures allow both; try --thorough{}", instead(found))
+        }
+    }
+}
+
+/// What to write instead of a threshold.
+fn instead(found: &Crossover) -> String {
+    match (&found.suggestion, found.outcome) {
+        (Some(Suggestion { value, low, high }), _) => {
+            format!("; write {} (between {low} and {high})", units::literal(*value))
+        }
+        (None, Outcome::AlwaysSlower) => {
+            format!("; nothing is right, for it never wins up to {}", found.to.size)
+        }
+        (None, Outcome::AlwaysFaster) => {
+            format!("; it wins from {} on", found.from.size)
+        }
+        (None, _) => String::new(),
+    }
+}
+
+/// The targets of a kernel's variants, each once.
+pub(super) fn targets(rows: &[RowReport]) -> Vec<String> {
+    let mut groups: Vec<(&str, &str, Vec<(&RowReport, Attainment, &str)>)> = Vec::new();
+    for row in rows {
+        for target in &row.expectations {
+            let found = (row, target.verdict, target.reason.as_str());
+            let is_same = |(variant, text, _): &&mut (&str, &str, _)| {
+                *variant == row.variant && *text == target.target
+            };
+            match groups.iter_mut().find(is_same) {
+                Some((_, _, found_here)) => found_here.push(found),
+                None => groups.push((row.variant, target.target, vec![found])),
+            }
+        }
+    }
+    groups.iter().map(|(variant, text, found)| target(variant, text, found)).collect()
+}
+
+fn target(variant: &str, text: &str, found: &[(&RowReport, Attainment, &str)]) -> String {
+    let of = |wanted: Attainment| found.iter().filter(move |(_, verdict, _)| *verdict == wanted);
+    let mut parts = Vec::new();
+    let met = of(Attainment::Met).count();
+    if met > 0 {
+        parts.push(if met == found.len() {
+            "met".to_owned()
+        } else {
+            format!("met at {met} of {} sizes", found.len())
+        });
+    }
+    for verdict in [Attainment::Missed, Attainment::Undecided] {
+        let count = of(verdict).count();
+        if let Some((row, _, reason)) = of(verdict).next() {
+            let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
+            parts.push(format!(
+                "{} at {}{more}: {reason}",
+                verdict.word(),
+                super::kernel_table::short_size(row)
+            ));
+        }
+    }
+    format!("target `{text}` of {variant}: {}", parts.join("; "))
+}

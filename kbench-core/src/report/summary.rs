@@ -1,0 +1,229 @@
+//! What all sizes of a kernel say together: who wins how often, by how much, and what to take.
+
+use serde::Serialize;
+
+use super::{KernelReport, RowReport, Status, sentences, units};
+use crate::crossover::Crossover;
+use crate::infer::{NEGLIGIBLE, Rank};
+
+/// From here on a difference pays for a second implementation; below, it is to be weighed.
+const WORTHWHILE: f64 = 0.10;
+
+/// One variant over all sizes of a kernel.
+#[derive(Clone, Debug, Serialize)]
+pub struct VariantSummary {
+    /// The variant.
+    pub variant: &'static str,
+    /// Threads that it may use.
+    pub threads: usize,
+    /// Whether others are compared with it.
+    pub is_base: bool,
+    /// Sizes with figures.
+    pub sizes: usize,
+    /// Sizes at which it is best, and shown to be.
+    pub wins: usize,
+    /// Sizes at which it is not shown to be behind the best.
+    pub shared_wins: usize,
+    /// Geometric mean of its speed-ups.
+    pub mean_speedup: Option<f64>,
+    /// Lower end of the 95 % interval.
+    pub mean_speedup_low: Option<f64>,
+    /// Upper end.
+    pub mean_speedup_high: Option<f64>,
+    /// Geometric mean of the best time over its own.
+    pub mean_best_share: f64,
+}
+
+/// Every variant with figures, in the order of the rows.
+pub(super) fn variants(rows: &[RowReport]) -> Vec<VariantSummary> {
+    let mut groups: Vec<Vec<&RowReport>> = Vec::new();
+    for row in rows.iter().filter(|row| row.status == Status::Ok && row.best_share.is_some()) {
+        let is_same = |group: &&mut Vec<&RowReport>| {
+            group[0].variant == row.variant && group[0].threads == row.threads
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    groups.iter().map(|group| summary(group)).collect()
+}
+
+fn summary(rows: &[&RowReport]) -> VariantSummary {
+    let with = |rank: Rank| rows.iter().filter(|row| row.rank == Some(rank)).count();
+    let speedups: Vec<f64> = rows.iter().filter_map(|row| row.comparison.speedup).collect();
+    // Errors of different sizes are independent: those of their mean add up as squares do.
+    let halves = rows.iter().filter_map(|row| {
+        let (low, high) = (row.comparison.speedup_low?, row.comparison.speedup_high?);
+        Some(((high / low).ln() / 2.0).powi(2))
+    });
+    let half = halves.sum::<f64>().sqrt() / speedups.len().max(1) as f64;
+    let mean = (!speedups.is_empty()).then(|| geometric_mean(&speedups));
+    let shares: Vec<f64> = rows.iter().filter_map(|row| row.best_share).collect();
+    VariantSummary {
+        variant: rows[0].variant,
+        threads: rows[0].threads,
+        is_base: rows[0].is_base,
+        sizes: rows.len(),
+        wins: with(Rank::Alone),
+        shared_wins: with(Rank::Shared),
+        mean_speedup: mean,
+        mean_speedup_low: mean.map(|mean| mean * (-half).exp()),
+        mean_speedup_high: mean.map(|mean| mean * half.exp()),
+        mean_best_share: geometric_mean(&shares),
+    }
+}
+
+fn geometric_mean(values: &[f64]) -> f64 {
+    (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp()
+}
+
+/// What to take, in words; none when there is nothing to choose from.
+///
+/// Below 5 % a difference is negligible, and the simpler is taken, which is the base; from 10 % on the faster.
+pub(super) fn recommendation(rows: &[RowReport], variants: &[VariantSummary]) -> Option<String> {
+    let sizes = variants.iter().map(|variant| variant.sizes).max()?;
+    let complete: Vec<&VariantSummary> = variants.iter().filter(|v| v.sizes == sizes).collect();
+    if complete.len() < 2 {
+        return None;
+    }
+    let cost = |variant: &VariantSummary| 1.0 / variant.mean_best_share - 1.0;
+    let best = complete.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
+    let base = complete.iter().find(|variant| variant.is_base);
+    let several = variants.iter().any(|v| v.variant == best.variant && v.threads != best.threads);
+    let label = match several {
+        true => format!("{} with {} threads", best.variant, best.threads),
+        false => best.variant.to_owned(),
+    };
+    if let Some(base) = base.filter(|base| cost(base) < NEGLIGIBLE) {
+        return Some(match cost(base) {
+            cost if cost < 0.0005 => format!("take {}: nothing is faster", base.variant),
+            cost => format!(
+                "take {}, the simpler: choosing by size would gain {} on average, which is negligible",
+                base.variant,
+                units::percent(cost)
+            ),
+        });
+    }
+    let by_size = by_size(rows);
+    let gain = best.mean_speedup.map(|mean| format!(", {}× on average", units::digits(mean)));
+    Some(match cost(best) {
+        cost if cost < NEGLIGIBLE => format!(
+            "take {label} at every size{}{}",
+            gain.unwrap_or_default(),
+            match cost {
+                cost if cost < 0.0005 => String::new(),
+                cost => format!("; choosing by size would gain {}", units::percent(cost)),
+            }
+        ),
+        cost if cost < WORTHWHILE => format!(
+            "weigh it: {label} at every size costs {} on average against choosing by size ({by_size})",
+            units::percent(cost)
+        ),
+        _ => format!("choose by size: {by_size}"),
+    })
+}
+
+/// The winners by growing work: `a up to 64×64, b from 192×192 on`.
+fn by_size(rows: &[RowReport]) -> String {
+    let mut cells: Vec<&[RowReport]> = rows.chunk_by(|a, b| a.size == b.size).collect();
+    cells.sort_by(|a, b| a[0].work.unwrap_or(0.0).total_cmp(&b[0].work.unwrap_or(0.0)));
+    let mut parts: Vec<(&str, &RowReport, &RowReport)> = Vec::new();
+    for cell in cells {
+        let wins = |row: &&RowReport| matches!(row.rank, Some(Rank::Alone | Rank::Shared));
+        let last = parts.last().map(|(name, ..)| *name);
+        // One that shares the win goes on where it has won before.
+        let same = cell.iter().filter(wins).find(|row| Some(row.variant) == last);
+        let best = cell.iter().filter(wins).max_by(|a, b| {
+            a.best_share.partial_cmp(&b.best_share).unwrap_or(std::cmp::Ordering::Equal)
+        });
+        let Some(winner) = same.or(best) else { continue };
+        match parts.last_mut().filter(|_| same.is_some()) {
+            Some((_, _, to)) => *to = winner,
+            None => parts.push((winner.variant, winner, winner)),
+        }
+    }
+    let count = parts.len();
+    let place = |row: &RowReport| super::kernel_table::short_size(row);
+    let part = |(i, (name, from, to)): (usize, &(&str, &RowReport, &RowReport))| match i {
+        0 if count == 1 => (*name).to_owned(),
+        0 => format!("{name} up to {}", place(to)),
+        i if i + 1 == count => format!("{name} from {} on", place(from)),
+        _ if from.size == to.size => format!("{name} at {}", place(from)),
+        _ => format!("{name} from {} to {}", place(from), place(to)),
+    };
+    parts.iter().enumerate().map(part).collect::<Vec<_>>().join(", ")
+}
+
+/// Every kernel as a whole; rows of one kernel and element type follow each other.
+pub fn kernel_reports(rows: &[RowReport], crossovers: &[Crossover]) -> Vec<KernelReport> {
+    let report = |rows: &[RowReport]| {
+        let (kernel, element) = (&rows[0].kernel, rows[0].element);
+        let variants = variants(rows);
+        let here: Vec<&Crossover> =
+            crossovers.iter().filter(|c| c.kernel == *kernel && c.element == element).collect();
+        let is_one_of_many = |found: &Crossover| {
+            here.iter().filter(|other| other.variant == found.variant).count() > 1
+        };
+        let findings = here
+            .iter()
+            .flat_map(|found| sentences::crossover(found, is_one_of_many(found)))
+            .chain(sentences::targets(rows))
+            .collect();
+        KernelReport {
+            kernel: kernel.clone(),
+            element,
+            recommendation: recommendation(rows, &variants),
+            variants,
+            findings,
+        }
+    };
+    rows.chunk_by(RowReport::is_of_same_kernel).map(report).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::tests::row;
+    use super::*;
+
+    /// Rows of two sizes: the base takes 100, the variant what is given, at sizes 10 and 20.
+    fn rows(small: f64, large: f64) -> Vec<RowReport> {
+        let cell = |size: usize, time: f64| {
+            let best = time.min(100.0);
+            let rank = |own: f64| Some(if own == best { Rank::Alone } else { Rank::Behind });
+            let base = RowReport {
+                is_base: true,
+                best_share: Some(best / 100.0),
+                rank: rank(100.0),
+                ..row("base", size)
+            };
+            let mut other =
+                RowReport { best_share: Some(best / time), rank: rank(time), ..row("other", size) };
+            other.comparison.speedup = Some(100.0 / time);
+            [base, other]
+        };
+        [cell(10, small), cell(20, large)].concat()
+    }
+
+    fn advice(small: f64, large: f64) -> String {
+        let rows = rows(small, large);
+        recommendation(&rows, &variants(&rows)).expect("two variants")
+    }
+
+    #[test]
+    fn wins_and_means_are_counted_over_all_sizes() {
+        let all = variants(&rows(200.0, 50.0));
+        assert_eq!([(all[0].wins, all[0].sizes), (all[1].wins, all[1].sizes)], [(1, 2), (1, 2)]);
+        assert!(all[1].mean_speedup.is_some_and(|mean| (mean - 1.0).abs() < 1e-12), "{all:?}");
+        assert!((all[0].mean_best_share - 0.5_f64.sqrt()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_small_difference_is_negligible_a_middling_one_is_weighed_and_a_large_one_is_taken() {
+        assert_eq!(advice(150.0, 120.0), "take base: nothing is faster");
+        assert!(advice(99.0, 97.0).starts_with("take base, the simpler"), "{}", advice(99.0, 97.0));
+        assert_eq!(advice(80.0, 50.0), "take other at every size, 1.58× on average");
+        assert!(advice(115.0, 85.0).starts_with("weigh it: "), "{}", advice(115.0, 85.0));
+        assert_eq!(advice(200.0, 50.0), "choose by size: base up to 10, other from 20 on");
+    }
+}
