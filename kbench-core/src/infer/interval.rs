@@ -1,0 +1,44 @@
+//! A figure and how well it is known.
+
+/// A figure with its 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// The figure.
+    pub value: f64,
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+impl Interval {
+    /// Whether the interval covers a figure.
+    pub fn covers(&self, figure: f64) -> bool {
+        self.low <= figure && figure <= self.high
+    }
+
+    /// The same figure with an interval that reaches as far as that of another as well.
+    pub(super) fn reaching(self, other: &Interval) -> Self {
+        Interval { low: self.low.min(other.low), high: self.high.max(other.high), ..self }
+    }
+
+    /// The same with all three figures put through a rising function.
+    pub(super) fn map(self, rising: impl Fn(f64) -> f64) -> Self {
+        Interval { value: rising(self.value), low: rising(self.low), high: rising(self.high) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_covers_its_ends_and_what_lies_between() {
+        let interval = Interval { value: 1.0, low: 0.5, high: 1.5 }.map(|figure| 2.0 * figure);
+        assert_eq!(interval, Interval { value: 2.0, low: 1.0, high: 3.0 });
+        assert!(interval.covers(1.0) && interval.covers(2.5) && interval.covers(3.0));
+        let other = Interval { value: 9.0, low: 1.5, high: 9.5 };
+        assert_eq!(interval.reaching(&other), Interval { value: 2.0, low: 1.0, high: 9.5 });
+        assert!(!interval.covers(0.999) && !interval.covers(3.001));
+    }
+}
