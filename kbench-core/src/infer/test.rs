@@ -125,20 +125,27 @@ impl Test {
         Some(Test::new(mean.value, mean.error, mean.df))
     }
 
-    /// The difference of two means that have nothing to do with each other, with Satterthwaite's degrees of freedom.
-    fn between(a: Mean, b: Mean) -> Option<Self> {
-        if a.df <= 0.0 || b.df <= 0.0 {
+    /// The difference of two means that have nothing to do with each other.
+    pub(super) fn between(a: Mean, b: Mean) -> Option<Self> {
+        Test::combined(&[(-1.0, a), (1.0, b)])
+    }
+
+    /// The sum of multiples of means that have nothing to do with each other, with Satterthwaite's degrees of freedom;
+    /// `None` when the error of one of them is not known.
+    pub(super) fn combined(parts: &[(f64, Mean)]) -> Option<Self> {
+        if parts.iter().any(|(_, mean)| mean.df <= 0.0) {
             return None;
         }
-        let (share_a, share_b) = (a.error.powi(2), b.error.powi(2));
-        let error = (share_a + share_b).sqrt();
+        let share = |(factor, mean): &(f64, Mean)| (factor * mean.error).powi(2);
+        let variance: f64 = parts.iter().map(share).sum();
         // Without any spread the degrees of freedom are undefined; those of the pooled test are the limit of equal spreads.
-        let df = if error > 0.0 {
-            (share_a + share_b).powi(2) / (share_a.powi(2) / a.df + share_b.powi(2) / b.df)
+        let df = if variance > 0.0 {
+            variance.powi(2) / parts.iter().map(|part| share(part).powi(2) / part.1.df).sum::<f64>()
         } else {
-            a.df + b.df
+            parts.iter().map(|(_, mean)| mean.df).sum()
         };
-        Some(Test::new(b.value - a.value, error, df))
+        let value = parts.iter().map(|(factor, mean)| factor * mean.value).sum();
+        Some(Test::new(value, variance.sqrt(), df))
     }
 
     fn new(difference: f64, error: f64, df: f64) -> Self {
