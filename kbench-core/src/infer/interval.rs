@@ -12,6 +12,11 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// Equally far to both sides.
+    pub(super) fn around(value: f64, half: f64) -> Self {
+        Interval { value, low: value - half, high: value + half }
+    }
+
     /// Whether the interval covers a figure.
     pub fn covers(&self, figure: f64) -> bool {
         self.low <= figure && figure <= self.high
@@ -34,7 +39,7 @@ mod tests {
 
     #[test]
     fn an_interval_covers_its_ends_and_what_lies_between() {
-        let interval = Interval { value: 1.0, low: 0.5, high: 1.5 }.map(|figure| 2.0 * figure);
+        let interval = Interval::around(1.0, 0.5).map(|figure| 2.0 * figure);
         assert_eq!(interval, Interval { value: 2.0, low: 1.0, high: 3.0 });
         assert!(interval.covers(1.0) && interval.covers(2.5) && interval.covers(3.0));
         let other = Interval { value: 9.0, low: 1.5, high: 9.5 };

@@ -7,6 +7,7 @@
 
 mod compare;
 mod estimate;
+mod growth;
 mod holm;
 mod interval;
 mod observe;
@@ -23,6 +24,7 @@ mod simulation;
 
 pub use compare::{Comparison, compare, look_share};
 pub use estimate::{Estimate, trend};
+pub use growth::{Growth, GrowthPoint, GrowthStep, Knee, growth};
 pub use holm::holm;
 pub use interval::Interval;
 pub use observe::{Calm, Observations, Repetition, Scope, contaminated_share};
