@@ -10,7 +10,10 @@ use crate::infer::{Rules, contaminated_share};
 use crate::measure::{Assignment, Effort, Isolation, Judge, Measured, Pass, measure_plan};
 use crate::plan::{Cell, Plan, PlanError, Selection};
 use crate::registry::{RegisteredKernel, Registry, RegistryError};
-use crate::report::{PlanReport, Report, SCHEMA, Seconds, assemble, kernel_reports};
+use crate::report::{
+    PlanReport, Report, RowReport, SCHEMA, Seconds, assemble, growth_reports, kernel_reports,
+    put_in_context, scaling_reports,
+};
 use crate::watch::Watch;
 use crate::worker::Launcher;
 use crate::workers::Workers;
@@ -184,7 +187,13 @@ impl Suite {
         };
         seconds.inside_share =
             (seconds.measuring > 0.0).then_some(seconds.inside / seconds.measuring);
-        let rows = assemble(&first, *rules, Origin::Listed);
+        let mut rows = assemble(&first, *rules, Origin::Listed);
+        let searched = passes.iter().flat_map(|pass| assemble(pass, *rules, Origin::Searched));
+        let mut searched: Vec<RowReport> = searched.collect();
+        let scaling = scaling_reports(&first, environment.cores);
+        put_in_context(&mut rows, &crossovers, &scaling);
+        put_in_context(&mut searched, &crossovers, &scaling);
+        let growth = growth_reports(&first, environment.caches);
         Report {
             schema: SCHEMA,
             started: began.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
@@ -206,13 +215,12 @@ impl Suite {
             }),
             seconds,
             filtered_out: first.plan.filtered_out,
-            kernels: kernel_reports(&rows, &crossovers),
+            kernels: kernel_reports(&rows, &crossovers, &scaling, &growth),
             rows,
             crossovers,
-            searched: passes
-                .iter()
-                .flat_map(|pass| assemble(pass, *rules, Origin::Searched))
-                .collect(),
+            scaling,
+            growth,
+            searched,
         }
     }
 }

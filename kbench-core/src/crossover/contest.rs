@@ -54,7 +54,7 @@ fn positions(curve: &Curve) -> BTreeMap<Vec<usize>, f64> {
 
 /// The sizes of a kernel in the orders in which they are gone through. Labelled shapes are one way, by their work; of a
 /// grid there is a way for every combination of the other axes.
-fn ways(kernel: &KernelEntry, cells: &[Cell], along: Option<&str>) -> Vec<Vec<Size>> {
+pub fn ways(kernel: &KernelEntry, cells: &[Cell], along: Option<&str>) -> Vec<Vec<Size>> {
     let sizes: Vec<&Size> = cells.iter().map(|cell| &cell.size).collect();
     let octaves = |axis: usize| {
         let values = || sizes.iter().map(|size| size.values[axis].max(1) as f64);

@@ -36,6 +36,16 @@ pub enum Origin {
     Searched,
 }
 
+impl Origin {
+    /// The word in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Origin::Listed => "listed",
+            Origin::Searched => "searched",
+        }
+    }
+}
+
 /// A variant against the base at one size.
 #[derive(Clone, Debug)]
 pub(super) struct Evidence {

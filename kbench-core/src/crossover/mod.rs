@@ -14,6 +14,7 @@ mod finding;
 mod search;
 mod threshold;
 
+pub use contest::ways;
 pub use evidence::{Origin, Winner};
 pub use finding::{Crossing, Crossover, EvidenceReport, Limit, Outcome, Place, Suggestion};
 pub use search::{Found, Prober, Search, has_contests, search};

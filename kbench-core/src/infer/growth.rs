@@ -10,6 +10,8 @@
 //! Means of different sizes count as independent. When a launch moves all of them together, differences are known better
 //! than is said here.
 
+use serde::Serialize;
+
 use super::estimate::CONFIDENCE;
 use super::interval::Interval;
 use super::test::{Mean, Test, student_quantile};
@@ -36,7 +38,7 @@ pub struct GrowthPoint {
 }
 
 /// How the time of a row grows with its work.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Growth {
     /// Time grows as this power of work, over the whole range. The interval takes in how far the figures are from any
     /// one power.
@@ -52,7 +54,7 @@ pub struct Growth {
 }
 
 /// Growth from one size to the next.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct GrowthStep {
     /// Work at the smaller size.
     pub from: f64,
@@ -63,7 +65,7 @@ pub struct GrowthStep {
 }
 
 /// Where time begins to grow faster than work.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Knee {
     /// Work at the last size before the rise.
     pub from: f64,

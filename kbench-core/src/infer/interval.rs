@@ -1,7 +1,9 @@
 //! A figure and how well it is known.
 
+use serde::Serialize;
+
 /// A figure with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interval {
     /// The figure.
     pub value: f64,

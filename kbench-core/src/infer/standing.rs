@@ -28,6 +28,17 @@ pub enum Rank {
     Behind,
 }
 
+impl Rank {
+    /// The word in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Rank::Alone => "alone",
+            Rank::Shared => "shared",
+            Rank::Behind => "behind",
+        }
+    }
+}
+
 /// Where each of some rows stands; none for rows without figures. The chance that any row is wrongly behind is the
 /// significance of the rules.
 pub fn standings(

@@ -1,7 +1,9 @@
 //! From findings to rows.
 
 use super::targets::judge_targets;
-use super::{CheckReport, ComparisonReport, RawSamples, RowReport, Status};
+use super::{
+    CheckReport, ComparisonReport, CrossoverContext, RawSamples, RowReport, ScalingContext, Status,
+};
 use crate::check::{CheckedRow, Standing};
 use crate::crossover::Origin;
 use crate::infer::{
@@ -124,6 +126,8 @@ impl Finding<'_> {
             rank: None,
             class: None,
             origin: Origin::Listed,
+            crossover: CrossoverContext::default(),
+            scaling: ScalingContext::default(),
             unstable: false,
             remarks: check
                 .iter()

@@ -1,9 +1,11 @@
 //! CSV: the columns of the specification first, then what else there is.
 
 use super::{Report, RowReport};
+use crate::crossover::ThresholdVerdict;
+use crate::infer::{Attainment, Rank};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 43] = [
+const COLUMNS: [&str; 58] = [
     "kernel",
     "variant",
     "backend",
@@ -47,22 +49,42 @@ const COLUMNS: [&str; 43] = [
     "cache_misses",
     "branch_misses",
     "unstable",
+    "origin",
+    "best_share",
+    "rank",
+    "class",
+    "threshold",
+    "threshold_verdict",
+    "threshold_value",
+    "crossover_low",
+    "crossover_high",
+    "targets_met",
+    "targets_missed",
+    "scaling",
+    "scaling_low",
+    "scaling_high",
+    "efficiency",
 ];
 
 /// The report as comma-separated values (RFC 4180).
 pub fn csv(report: &Report) -> String {
     let mut text = COLUMNS.join(",") + "\n";
-    for row in &report.rows {
+    for row in report.rows.iter().chain(&report.searched) {
         let fields: Vec<String> = fields(row).iter().map(|field| quote(field)).collect();
         text += &(fields.join(",") + "\n");
     }
     text
 }
 
-fn fields(row: &RowReport) -> [String; 43] {
+fn fields(row: &RowReport) -> [String; 58] {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let whole = |value: Option<u64>| value.map(|v| v.to_string()).unwrap_or_default();
     let (comparison, check) = (&row.comparison, &row.check);
+    let (crossover, scaling) = (&row.crossover, &row.scaling);
+    let targets = |verdict: Attainment| {
+        let targets = row.expectations.iter().filter(|target| target.verdict == verdict);
+        targets.map(|target| target.target).collect::<Vec<_>>().join("; ")
+    };
     [
         row.kernel.clone(),
         row.variant.to_owned(),
@@ -107,6 +129,21 @@ fn fields(row: &RowReport) -> [String; 43] {
         number(row.counters.cache_misses),
         number(row.counters.branch_misses),
         row.unstable.to_string(),
+        row.origin.word().to_owned(),
+        number(row.best_share),
+        row.rank.map_or("", Rank::word).to_owned(),
+        row.class.unwrap_or_default().to_owned(),
+        row.threshold.clone().unwrap_or_default(),
+        crossover.threshold_verdict.map_or("", ThresholdVerdict::words).to_owned(),
+        whole(crossover.threshold_value),
+        number(crossover.crossover_low),
+        number(crossover.crossover_high),
+        targets(Attainment::Met),
+        targets(Attainment::Missed),
+        number(scaling.scaling),
+        number(scaling.scaling_low),
+        number(scaling.scaling_high),
+        number(scaling.efficiency),
     ]
 }
 

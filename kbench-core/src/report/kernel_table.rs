@@ -171,8 +171,13 @@ fn several_threads(rows: &[RowReport]) -> bool {
 
 /// `64×1024`.
 pub(super) fn short_size(row: &RowReport) -> String {
+    bare_size(&row.size)
+}
+
+/// `64×1024` for `rows=64,dim=1024`.
+pub(super) fn bare_size(size: &str) -> String {
     let value = |pair: &'_ str| pair.split_once('=').map_or(pair, |(_, value)| value).to_owned();
-    row.size.split(',').map(value).collect::<Vec<_>>().join("×")
+    size.split(',').map(value).collect::<Vec<_>>().join("×")
 }
 
 fn shorten(name: &str, limit: usize) -> String {

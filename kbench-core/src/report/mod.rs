@@ -1,14 +1,18 @@
 //! The report: everything a run found, and the forms in which it is shown.
 
 mod assemble;
+mod context;
 mod crossover_table;
 mod csv;
+mod growth;
 mod json;
 mod kernel_table;
 mod libtest;
 mod listing;
 mod progress;
 mod row;
+mod scaling;
+mod scaling_table;
 mod sentences;
 mod style;
 mod summary;
@@ -18,12 +22,15 @@ mod terminal;
 mod units;
 
 pub use assemble::assemble;
+pub use context::{CrossoverContext, ScalingContext, put_in_context};
 pub use csv::csv;
+pub use growth::{GrowthReport, growth_reports};
 pub use json::{json, json_rows};
 pub use libtest::{TestFormat, test_report};
 pub use listing::{ListFormat, list, list_kernels, list_sizes};
 pub use progress::Progress;
 pub use row::{CheckReport, ComparisonReport, MemoryReport, RawSamples, RowReport, Status};
+pub use scaling::{FitReport, ScalingReport, ThreadsReport, scaling_reports};
 pub use style::Style;
 pub use summary::{VariantSummary, kernel_reports};
 pub use targets::TargetReport;
@@ -71,6 +78,10 @@ pub struct Report {
     pub kernels: Vec<KernelReport>,
     /// From which size on each variant wins.
     pub crossovers: Vec<Crossover>,
+    /// How parallel variants scale with threads, when several counts were asked for.
+    pub scaling: Vec<ScalingReport>,
+    /// How times grow with work.
+    pub growth: Vec<GrowthReport>,
     /// Rows of sizes that nobody listed, measured to find crossovers; judged round by round.
     pub searched: Vec<RowReport>,
 }

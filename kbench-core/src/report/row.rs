@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::TargetReport;
+use super::{CrossoverContext, ScalingContext, TargetReport};
 use crate::crossover::Origin;
 use crate::gauge::{Allocations, CounterFigures};
 use crate::infer::Rank;
@@ -72,6 +72,12 @@ pub struct RowReport {
     pub class: Option<&'static str>,
     /// Why its size was measured.
     pub origin: Origin,
+    /// Where its variant wins.
+    #[serde(flatten)]
+    pub crossover: CrossoverContext,
+    /// How it scales with threads.
+    #[serde(flatten)]
+    pub scaling: ScalingContext,
     /// Whether its speed-up varies, or its time against the sentinel moves, too much to be relied on; a remark says how.
     pub unstable: bool,
     /// What else is to be known of it.
@@ -246,6 +252,8 @@ pub(super) mod tests {
             rank: None,
             class: None,
             origin: Origin::Listed,
+            crossover: CrossoverContext::default(),
+            scaling: ScalingContext::default(),
             unstable: false,
             remarks: Vec::new(),
             calls: None,

@@ -1,11 +1,11 @@
 //! Findings as plain sentences.
 
-use super::{RowReport, units};
+use super::{FitReport, GrowthReport, RowReport, ScalingReport, VariantSummary, units};
 use crate::crossover::{
     Crossing, Crossover, Limit, Outcome, Suggestion, ThresholdFinding, ThresholdPlace,
     ThresholdVerdict, Winner,
 };
-use crate::infer::Attainment;
+use crate::infer::{Attainment, Interval};
 
 /// Who wins where, and what that says of the threshold.
 pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> {
@@ -174,4 +174,119 @@ fn target(variant: &str, text: &str, found: &[(&RowReport, Attainment, &str)]) -
         }
     }
     format!("target `{text}` of {variant}: {}", parts.join("; "))
+}
+
+/// How a variant scales with threads, and the law that describes it.
+pub(super) fn scaling(found: &ScalingReport) -> String {
+    let ScalingReport { variant, size, first, counts, overhead, fit, .. } = found;
+    let against = if *first == 1 { "one".to_owned() } else { first.to_string() };
+    let most = counts.last().map_or_else(String::new, |most| {
+        format!(
+            "{}× with {} threads against {against}, {} of what they could give",
+            units::digits(most.speedup.value),
+            most.threads,
+            units::percent(most.efficiency.value)
+        )
+    });
+    let mut text = format!("{variant} at {size}: {most}");
+    if let Some(overhead) = overhead {
+        text += &format!("; with one thread it takes {} longer than the base", shares(*overhead));
+    }
+    if let Some(fit) = fit {
+        text += &format!("; {}", fitted(fit));
+    }
+    text
+}
+
+/// The law that describes how a variant scales, where there is one.
+pub(super) fn law(found: &ScalingReport) -> Option<String> {
+    let fit = found.fit.as_ref()?;
+    Some(format!("scaling of {} at {}: {}", found.variant, found.size, fitted(fit)))
+}
+
+fn fitted(fit: &FitReport) -> String {
+    let FitReport { contention, coherency, worst_residual, worst_residual_at, .. } = fit;
+    let name = if fit.law == "usl" { "the universal law" } else { "Amdahl's law" };
+    let mut text = format!("{name} has a serial part of {}", shares(*contention));
+    if let Some(coherency) = coherency {
+        text += &format!(" and a coherency of {}", shares(*coherency));
+    }
+    if fit.agreement == "departs" {
+        text += &format!(
+            ", but does not describe it: {} off with {worst_residual_at} threads",
+            units::percent(*worst_residual)
+        );
+    }
+    text
+}
+
+/// A share with its interval: `12 % [10, 14]`.
+pub(super) fn shares(Interval { value, low, high }: Interval) -> String {
+    let bare = |share: f64| units::percent(share).replace(" %", "");
+    format!("{} [{}, {}]", units::percent(value), bare(low), bare(high))
+}
+
+/// Exponents of all variants, and the knees of each.
+pub(super) fn growth<'a>(found: impl Iterator<Item = &'a GrowthReport>) -> Vec<String> {
+    let found: Vec<&GrowthReport> = found.collect();
+    let name = |report: &GrowthReport| with_threads(report.variant, report.threads);
+    let exponent = |report: &&GrowthReport| {
+        let Interval { value, low, high } = report.growth.exponent;
+        format!("{} {value:.2} [{low:.2}, {high:.2}]", name(report))
+    };
+    let exponents: Vec<String> = found.iter().map(exponent).collect();
+    let mut sentences = Vec::new();
+    if !exponents.is_empty() {
+        sentences.push(format!("time grows with work to the power of: {}", exponents.join(", ")));
+    }
+    for report in found {
+        for knee in &report.growth.knees {
+            let cache = match knee.cache {
+                Some(cache) => format!(", where its data leaves the {cache} cache"),
+                None => String::new(),
+            };
+            sentences.push(format!(
+                "{} bends between work {} and {}{cache}: from a power of {:.2} to {:.2}",
+                name(report),
+                units::literal(knee.from as u64),
+                units::literal(knee.to as u64),
+                knee.before,
+                knee.after
+            ));
+        }
+    }
+    sentences
+}
+
+/// Who is best how often, and how much faster over all sizes.
+pub(super) fn wins(variants: &[VariantSummary]) -> Option<String> {
+    let sizes = variants.iter().map(|variant| variant.sizes).max().filter(|sizes| *sizes > 1)?;
+    let several = |variant: &VariantSummary| {
+        variants.iter().filter(|other| other.variant == variant.variant).count() > 1
+    };
+    let part = |variant: &VariantSummary| {
+        let name = with_threads(variant.variant, several(variant).then_some(variant.threads));
+        let shared = match variant.shared_wins {
+            0 => String::new(),
+            shared => format!(" and shares {shared}"),
+        };
+        let mean =
+            variant.mean_speedup.zip(variant.mean_speedup_low).zip(variant.mean_speedup_high);
+        let mean = mean.map_or_else(String::new, |((mean, low), high)| {
+            let [mean, low, high] = [mean, low, high].map(units::digits);
+            format!(", {mean}× [{low}, {high}] on average")
+        });
+        format!("{name} wins {}{shared}{mean}", variant.wins)
+    };
+    let parts: Vec<String> = variants.iter().map(part).collect();
+    (variants.len() > 1).then(|| format!("of {sizes} sizes: {}", parts.join("; ")))
+}
+
+/// A variant with its thread count, where it has several.
+fn with_threads(variant: &str, threads: Option<usize>) -> String {
+    match threads {
+        Some(1) => format!("{variant} (1 thread)"),
+        Some(threads) => format!("{variant} ({threads} threads)"),
+        None => variant.to_owned(),
+    }
 }

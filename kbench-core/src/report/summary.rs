@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{KernelReport, RowReport, Status, sentences, units};
+use super::{GrowthReport, KernelReport, RowReport, ScalingReport, Status, sentences, units};
 use crate::crossover::Crossover;
 use crate::infer::{NEGLIGIBLE, Rank};
 
@@ -106,6 +106,9 @@ pub(super) fn recommendation(rows: &[RowReport], variants: &[VariantSummary]) ->
         });
     }
     let by_size = by_size(rows);
+    if !by_size.contains(' ') {
+        return Some(format!("take {by_size}: nothing is shown to be faster at any size"));
+    }
     let gain = best.mean_speedup.map(|mean| format!(", {}× on average", units::digits(mean)));
     Some(match cost(best) {
         cost if cost < NEGLIGIBLE => format!(
@@ -156,12 +159,18 @@ fn by_size(rows: &[RowReport]) -> String {
 }
 
 /// Every kernel as a whole; rows of one kernel and element type follow each other.
-pub fn kernel_reports(rows: &[RowReport], crossovers: &[Crossover]) -> Vec<KernelReport> {
+pub fn kernel_reports(
+    rows: &[RowReport],
+    crossovers: &[Crossover],
+    scaling: &[ScalingReport],
+    growth: &[GrowthReport],
+) -> Vec<KernelReport> {
     let report = |rows: &[RowReport]| {
         let (kernel, element) = (&rows[0].kernel, rows[0].element);
         let variants = variants(rows);
+        let is_here = |of: &str, type_name: &str| of == kernel && type_name == element;
         let here: Vec<&Crossover> =
-            crossovers.iter().filter(|c| c.kernel == *kernel && c.element == element).collect();
+            crossovers.iter().filter(|c| is_here(&c.kernel, c.element)).collect();
         let is_one_of_many = |found: &Crossover| {
             here.iter().filter(|other| other.variant == found.variant).count() > 1
         };
@@ -169,6 +178,11 @@ pub fn kernel_reports(rows: &[RowReport], crossovers: &[Crossover]) -> Vec<Kerne
             .iter()
             .flat_map(|found| sentences::crossover(found, is_one_of_many(found)))
             .chain(sentences::targets(rows))
+            .chain(
+                scaling.iter().filter(|s| is_here(&s.kernel, s.element)).filter_map(sentences::law),
+            )
+            .chain(sentences::growth(growth.iter().filter(|g| is_here(&g.kernel, g.element))))
+            .chain(sentences::wins(&variants))
             .collect();
         KernelReport {
             kernel: kernel.clone(),

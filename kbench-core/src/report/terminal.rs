@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use super::crossover_table::crossover_table;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
-use super::{KernelReport, MemoryReport, Report, RowReport, Status, Style, units};
+use super::scaling_table::scaling_table;
+use super::{KernelReport, MemoryReport, Report, RowReport, ScalingReport, Status, Style, units};
 use crate::crossover::Crossover;
 use crate::environment::Environment;
 use crate::gauge::CounterFigures;
@@ -88,6 +89,13 @@ fn findings(report: &Report, kernel: &KernelReport, style: Style) -> String {
         let axes = found[0].along.join(", ");
         tables += &format!("  crossovers of {} along {axes}\n", found[0].variant);
         tables += &crossover_table(found, style);
+    }
+    let is_here = |s: &&ScalingReport| s.kernel == kernel.kernel && s.element == kernel.element;
+    let scaling: Vec<&ScalingReport> = report.scaling.iter().filter(is_here).collect();
+    if let Some(first) = scaling.first() {
+        let threads = if first.first == 1 { "thread" } else { "threads" };
+        tables += &format!("  scaling, against the same variant with {} {threads}\n", first.first);
+        tables += &scaling_table(&scaling, style);
     }
     let lines = kernel.findings.iter().chain(&kernel.recommendation);
     tables + &lines.map(|line| wrapped(&format!("→ {line}")) + "\n").collect::<String>()

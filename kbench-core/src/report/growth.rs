@@ -1,0 +1,114 @@
+//! How times grow with work.
+
+use serde::Serialize;
+
+use crate::crossover::ways;
+use crate::environment::Caches;
+use crate::infer::{Calm, Growth, GrowthPoint, Mean, Observations, growth};
+use crate::measure::Pass;
+use crate::plan::{Cell, Row, Size};
+
+/// How the time of one variant grows along one way through the sizes.
+#[derive(Clone, Debug, Serialize)]
+pub struct GrowthReport {
+    /// `module::path::kernel`.
+    pub kernel: String,
+    /// Element type.
+    #[serde(rename = "type")]
+    pub element: &'static str,
+    /// The variant.
+    pub variant: &'static str,
+    /// Threads of its own pool.
+    pub threads: Option<usize>,
+    /// The smallest size.
+    pub from: String,
+    /// The largest.
+    pub to: String,
+    /// Exponents, and where they change.
+    #[serde(flatten)]
+    pub growth: Growth,
+}
+
+/// Every variant along every way that has at least three sizes.
+pub fn growth_reports(pass: &Pass, caches: Caches) -> Vec<GrowthReport> {
+    if pass.measured.rows.is_empty() {
+        return Vec::new();
+    }
+    let calm = Calm::of(&pass.measured.measurement);
+    let named = [("L1", caches.l1d), ("L2", caches.l2), ("L3", caches.l3)];
+    let caches: Vec<(&'static str, u64)> =
+        named.into_iter().filter_map(|(name, bytes)| Some((name, bytes?))).collect();
+    let mut reports = Vec::new();
+    let mut start = 0;
+    for cells in pass.plan.cells.chunk_by(|a, b| std::ptr::eq(a.kernel, b.kernel)) {
+        for sizes in ways(cells[0].kernel, cells, pass.plan.along.as_deref()) {
+            let on_way: Vec<usize> =
+                sizes.iter().filter_map(|size| index_of(cells, size)).map(|i| start + i).collect();
+            for row in rows(cells) {
+                let way = Way { pass, calm, cells: &on_way, caches: &caches };
+                reports.extend(way.report(&row));
+            }
+        }
+        start += cells.len();
+    }
+    reports
+}
+
+fn index_of(cells: &[Cell], size: &Size) -> Option<usize> {
+    cells.iter().position(|cell| cell.size == *size)
+}
+
+/// The rows of some cells, each once.
+fn rows(cells: &[Cell]) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    for row in cells.iter().flat_map(|cell| &cell.rows) {
+        if rows.iter().all(|known| !known.is(row)) {
+            rows.push(*row);
+        }
+    }
+    rows
+}
+
+/// A way through some cells of a pass.
+struct Way<'a> {
+    pass: &'a Pass,
+    calm: Calm,
+    cells: &'a [usize],
+    caches: &'a [(&'static str, u64)],
+}
+
+impl Way<'_> {
+    fn report(&self, row: &Row) -> Option<GrowthReport> {
+        let points: Vec<(usize, GrowthPoint)> =
+            self.cells.iter().filter_map(|cell| Some((*cell, self.point(*cell, row)?))).collect();
+        let (first, last) = (points.first()?.0, points.last()?.0);
+        let points: Vec<GrowthPoint> = points.into_iter().map(|(_, point)| point).collect();
+        let growth = growth(&points, self.caches)?;
+        let cells = &self.pass.plan.cells;
+        let (kernel, size) =
+            (cells[first].kernel, |cell: usize| cells[cell].size.name(cells[cell].kernel.axes));
+        Some(GrowthReport {
+            kernel: kernel.path(),
+            element: kernel.element,
+            variant: row.variant.name,
+            threads: row.threads,
+            from: size(first),
+            to: size(last),
+            growth,
+        })
+    }
+
+    fn point(&self, index: usize, row: &Row) -> Option<GrowthPoint> {
+        let Pass { plan, measured, .. } = self.pass;
+        let cell = &plan.cells[index];
+        let position = cell.rows.iter().position(|known| known.is(row))?;
+        let known = &measured.rows[index][position];
+        if known.failure.is_some() {
+            return None;
+        }
+        let observations = Observations::of(&measured.measurement, index, self.calm);
+        let time = Mean::of(&observations.times(position))?;
+        let work = cell.work().ok().filter(|work| work.is_finite() && *work > 0.0)?;
+        Some(GrowthPoint { work, time, bytes: known.bytes })
+    }
+}
