@@ -14,6 +14,9 @@ mod finding;
 mod search;
 mod threshold;
 
+#[cfg(test)]
+mod simulation;
+
 pub use contest::ways;
 pub use evidence::{Origin, Winner};
 pub use finding::{Crossing, Crossover, EvidenceReport, Limit, Outcome, Place, Suggestion};
