@@ -13,10 +13,12 @@ pub enum Exit {
     NothingSelected,
     /// A variant is wrong, or failed.
     CheckFailed,
+    /// A target was missed, and `--gate` was given.
+    Gate,
 }
 
 impl Exit {
-    /// The number; 101 is a panic and comes from Rust itself, 102 is kept for the gate.
+    /// The number; 101 is a panic and comes from Rust itself.
     pub fn code(self) -> u8 {
         match self {
             Exit::Fine => 0,
@@ -24,6 +26,7 @@ impl Exit {
             Exit::Usage => 2,
             Exit::NothingSelected => 4,
             Exit::CheckFailed => 100,
+            Exit::Gate => 102,
         }
     }
 

@@ -126,6 +126,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "write the results as csv or json; may be repeated",
     ),
     option(
+        "gate",
+        "LIMIT",
+        Group::Results,
+        "exit 102 when a target of `expect` is missed; LIMIT, such as 5%, is for baselines to come",
+    ),
+    option(
         "format",
         "pretty|terse|json",
         Group::Results,
@@ -177,7 +183,6 @@ pub(super) const RESERVED: &[&str] = &[
     "save-baseline",
     "baseline",
     "load-baseline",
-    "gate",
     "report",
     "tune",
     "metric",

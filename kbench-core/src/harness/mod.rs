@@ -6,6 +6,7 @@ mod arguments;
 mod duration;
 mod exit;
 mod flags;
+mod gate;
 mod help;
 mod options;
 mod output;
@@ -89,7 +90,9 @@ fn measure(suite: &Suite, options: &Options) -> Result<Exit, SuiteError> {
         },
         TestFormat::Pretty | TestFormat::Terse => print(&terminal(&report, options.style)),
     };
-    Ok(printed.or(write_exports(&report, &options.exports)).or(outcome(&report)))
+    let gate = options.gate.map_or(Exit::Fine, |gate| gate.judge(&report));
+    let written = write_exports(&report, &options.exports);
+    Ok(printed.or(written).or(outcome(&report)).or(gate))
 }
 
 fn progress(options: &Options) -> Progress {

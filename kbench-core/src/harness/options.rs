@@ -6,6 +6,7 @@ use std::str::FromStr;
 use super::arguments::Arguments;
 use super::duration;
 use super::flags::FLAGS;
+use super::gate::Gate;
 use super::output::Export;
 use crate::Configuration;
 use crate::crossover::Search;
@@ -46,6 +47,7 @@ pub(super) struct Options {
     pub(super) style: Style,
     pub(super) quiet: bool,
     pub(super) exports: Vec<Export>,
+    pub(super) gate: Option<Gate>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -80,6 +82,7 @@ impl Options {
             style: style(&arguments)?,
             quiet,
             exports: exports(&arguments)?,
+            gate: arguments.last("gate", Gate::from_str)?,
             warnings: arguments
                 .unknown_variables
                 .iter()
