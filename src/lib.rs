@@ -74,7 +74,7 @@ pub use kbench_macros::kernel_bench;
 #[cfg(feature = "run")]
 pub use kbench_core::{
     Configuration, DEFAULT_SEED, Suite, SuiteError, Workers, check, cuda, environment, gauge,
-    harness, infer, kernel, main, measure, plan, registry, report, value, watch, worker,
+    harness, infer, kernel, main, measure, plan, registry, report, tuning, value, watch, worker,
 };
 
 #[cfg(feature = "run")]

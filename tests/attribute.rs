@@ -47,6 +47,14 @@ fn a_kernel_says_what_it_is() {
 }
 
 #[test]
+fn a_variant_says_which_function_it_is_and_when_that_changes() {
+    let rayon = entry("saxpy", "f32", "saxpy_rayon");
+    assert_eq!(rayon.function, "saxpy_rayon");
+    assert!(rayon.code.len() == 16 && rayon.code.bytes().all(|b| b.is_ascii_hexdigit()));
+    assert_ne!(rayon.code, entry("saxpy", "f32", "saxpy").code);
+}
+
+#[test]
 fn a_variant_says_how_it_differs() {
     let base = entry("saxpy", "f32", "saxpy");
     assert!(base.is_base && base.threshold.is_none() && base.ignore.is_none());

@@ -17,7 +17,8 @@
 //! | [`report`] | one document, and the forms in which it is shown |
 //!
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
-//! is, [`environment`] where it is made, and [`cuda`] holds the types that a CUDA variant names.
+//! is, [`environment`] where it is made, [`tuning`] puts measured thresholds into a file for the macros, and [`cuda`] holds
+//! the types that a CUDA variant names.
 
 pub mod check;
 pub mod crossover;
@@ -31,6 +32,7 @@ pub mod measure;
 pub mod plan;
 pub mod registry;
 pub mod report;
+pub mod tuning;
 pub mod value;
 pub mod watch;
 pub mod worker;

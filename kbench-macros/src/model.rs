@@ -124,6 +124,8 @@ pub(crate) struct Instance {
 /// What matters about the annotated function.
 pub(crate) struct Function {
     pub(crate) ident: Ident,
+    /// A hash of its signature and body.
+    pub(crate) code: String,
     pub(crate) visibility: Visibility,
     /// `#[cfg(...)]` attributes, which hold for all that is generated.
     pub(crate) conditions: Vec<Attribute>,

@@ -105,6 +105,14 @@ impl Environment {
             git_commit: here.and_then(git::commit),
         }
     }
+
+    /// The kind of machine that a measured threshold holds for, such as `x86_64, Fast 9000, 2 cores`. The macros put the
+    /// same text together when they look for it in the tuning file.
+    pub fn kind(&self) -> String {
+        let (cpu, cores) = (&self.cpu, self.cores);
+        let noun = if cores == 1 { "core" } else { "cores" };
+        format!("{}, {cpu}, {cores} {noun}", env::consts::ARCH)
+    }
 }
 
 fn os(root: &Root) -> Option<String> {
@@ -167,6 +175,18 @@ mod tests {
         for (field, value) in expected.as_object().unwrap() {
             assert_eq!(&told[field], value, "{field}");
         }
+    }
+
+    #[test]
+    fn the_kind_of_a_machine_is_architecture_model_and_cores() {
+        let kind = |files: &[(&str, &str)], cores| {
+            let fake = Fake::new(files);
+            Environment::read_below(&fake.root(), None, cores).kind()
+        };
+        let arch = env::consts::ARCH;
+        let fast = [("proc/cpuinfo", "model name\t: Fast 9000\n")];
+        assert_eq!(kind(&fast, 2), format!("{arch}, Fast 9000, 2 cores"));
+        assert_eq!(kind(&[], 1), format!("{arch}, unknown processor, 1 core"));
     }
 
     #[test]

@@ -68,6 +68,10 @@ pub struct VariantEntry {
     pub is_base: bool,
     /// The module of the annotated function.
     pub module: &'static str,
+    /// The annotated function's name, by which the tuning file knows the variant.
+    pub function: &'static str,
+    /// A hash of the function's signature and body, so that a threshold measured for other code is noticed.
+    pub code: &'static str,
     /// Where the attribute stands.
     pub location: Location,
     /// Where it runs.
@@ -168,6 +172,19 @@ pub enum Threshold {
     Work(u64),
     /// Where a condition on the axes holds.
     When(Condition),
+    /// From this amount of work on, as measured on this kind of machine.
+    Tuned(Tuned),
+}
+
+impl Threshold {
+    /// Whether a size, which has this amount of work, is on the variant's side.
+    pub fn holds(&self, work: f64, size: &[usize]) -> bool {
+        match self {
+            Threshold::Work(from) => work >= *from as f64,
+            Threshold::When(condition) => (condition.holds)(size),
+            Threshold::Tuned(tuned) => work >= tuned.work as f64,
+        }
+    }
 }
 
 impl Threshold {
@@ -185,8 +202,53 @@ impl fmt::Display for Threshold {
         match self {
             Threshold::Work(work) => write!(f, "{work}"),
             Threshold::When(condition) => f.write_str(condition.text),
+            Threshold::Tuned(tuned) => write!(f, "{}", tuned.work),
         }
     }
+}
+
+/// A threshold that the tuning file may set: `threshold = tuned(1 << 16)`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuned {
+    /// The amount of work that holds: the measured one, or else the default.
+    pub work: u64,
+    /// The amount of work in the attribute.
+    pub default: u64,
+    /// Where the work comes from.
+    pub source: TuningSource,
+    /// The folder of the crate's manifest.
+    pub folder: &'static str,
+    /// The tuning file that was read when the crate was compiled.
+    pub file: Option<&'static str>,
+}
+
+/// What the tuning file said about a variant when its crate was compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TuningSource {
+    /// There was no tuning file: the default holds.
+    NoFile,
+    /// The file has nothing about the variant's function: the default holds.
+    NoEntry,
+    /// The function was measured, but only on other kinds of machine: the default holds.
+    Foreign {
+        /// One of those.
+        machine: &'static str,
+    },
+    /// Measured on this kind of machine.
+    Measured {
+        /// The date.
+        on: &'static str,
+        /// Lower end of the crossover.
+        low: u64,
+        /// Upper end of the crossover.
+        high: u64,
+    },
+    /// Measured on this kind of machine, before the function was changed. The measured work holds all the same: it is
+    /// the better guess.
+    Stale {
+        /// The date.
+        on: &'static str,
+    },
 }
 
 /// A performance target of a variant.
@@ -222,4 +284,28 @@ pub enum Bound {
     AtLeast,
     /// `<=` or `<`.
     AtMost,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_holds_from_its_work_on_or_where_its_condition_does() {
+        let condition = Condition { text: "rows > 2", holds: |size| size[0] > 2 };
+        let tuned = Tuned {
+            work: 100,
+            default: 10,
+            source: TuningSource::Stale { on: "2026-11-15" },
+            folder: "/demo",
+            file: Some("/demo/kbench.toml"),
+        };
+        for threshold in [Threshold::Work(100), Threshold::Tuned(tuned)] {
+            assert_eq!([99.0, 100.0].map(|work| threshold.holds(work, &[1])), [false, true]);
+            assert_eq!(threshold.to_string(), "100");
+        }
+        let threshold = Threshold::When(condition);
+        assert_eq!([2, 3].map(|rows| threshold.holds(0.0, &[rows])), [false, true]);
+        assert_eq!(threshold.to_string(), "rows > 2");
+    }
 }

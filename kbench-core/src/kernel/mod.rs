@@ -14,7 +14,7 @@ mod timed;
 pub use data::{CellData, Definition, Erased, Outputs};
 pub use entry::{
     Backend, Bound, Condition, Expectation, InPlace, KernelEntry, Location, Metric, Sizes,
-    Threshold, Values, VariantEntry,
+    Threshold, Tuned, TuningSource, Values, VariantEntry,
 };
 pub use fault::{Fault, guard};
 pub use routine::{Caller, Implementation, Returned, Routine, parallel, serial};

@@ -64,6 +64,8 @@ pub(crate) fn variant_of_double(
         name,
         is_base: line == 1,
         module: "demo",
+        function: name,
+        code: "0123456789abcdef",
         location: Location { file: "demo.rs", line, column: 1 },
         backend: Backend::Serial,
         threshold: None,

@@ -9,6 +9,7 @@ use syn::{
     Type, TypeImplTrait,
 };
 
+use super::code::code;
 use crate::errors::Errors;
 use crate::model::{Access, Function, Generic, Parameter};
 
@@ -21,6 +22,7 @@ pub(super) fn function(item: &ItemFn, errors: &mut Errors) -> Function {
     });
     Function {
         ident: item.sig.ident.clone(),
+        code: code(item),
         visibility: item.vis.clone(),
         conditions: item.attrs.iter().filter(|a| a.path().is_ident("cfg")).cloned().collect(),
         generics: item.sig.generics.params.iter().filter_map(generic).collect(),

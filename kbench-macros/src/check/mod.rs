@@ -1,6 +1,7 @@
 //! What the options mean together with the function.
 
 mod axes;
+mod code;
 mod condition;
 mod function;
 mod inputs;

@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::quote_spanned;
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{Expr, Ident, ReturnType};
 
@@ -15,6 +16,8 @@ impl Expansion<'_> {
         let Expansion { registration, hidden, site, .. } = self;
         let kernel = self.of_kernel("ENTRY");
         let name = &self.instance.name;
+        let (function, code) =
+            (registration.function.ident.unraw().to_string(), &registration.function.code);
         let (backend, implementation) = self.implementation();
         let location = self.location();
         let expectations = registration.expectations.iter().map(|e| self.expectation(e));
@@ -27,6 +30,8 @@ impl Expansion<'_> {
                     name: #name,
                     is_base: #is_base,
                     module: ::core::module_path!(),
+                    function: #function,
+                    code: #code,
                     location: #location,
                     backend: #hidden::Backend::#backend,
                     threshold: #threshold,
