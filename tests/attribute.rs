@@ -9,7 +9,7 @@ pub mod somewhere;
 
 use kbench::kernel::{
     Backend, Bound, Caller, Implementation, InPlace, Metric, Outputs, Returned, Sizes, Threshold,
-    Values, VariantEntry,
+    TuningSource, Values, VariantEntry,
 };
 
 /// The entry of a variant, by the names of kernel, element type and variant.
@@ -52,6 +52,18 @@ fn a_variant_says_which_function_it_is_and_when_that_changes() {
     assert_eq!(rayon.function, "saxpy_rayon");
     assert!(rayon.code.len() == 16 && rayon.code.bytes().all(|b| b.is_ascii_hexdigit()));
     assert_ne!(rayon.code, entry("saxpy", "f32", "saxpy").code);
+}
+
+#[test]
+fn a_tuned_threshold_is_its_default_until_it_is_measured() {
+    let Some(threshold @ Threshold::Tuned(tuned)) = entry("saxpy", "f32", "saxpy_tuned").threshold
+    else {
+        panic!("a tuned threshold")
+    };
+    assert_eq!((tuned.work, tuned.default), (128, 128));
+    assert_eq!(tuned.folder, env!("CARGO_MANIFEST_DIR"));
+    assert!(matches!(tuned.source, TuningSource::NoFile | TuningSource::NoEntry), "{tuned:?}");
+    assert!(threshold.holds(tuned.work as f64, &[1]));
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The attribute of kbench, in three rooms: `parse` (what the options say), `check` (what they mean together with the
-//! function) and `expand` (a pure function from the checked model to tokens).
-//!
-//! Without the feature `run` the attribute returns its item as it came, and nothing of this is compiled.
+//! function) and `expand` (a pure function from the checked model to tokens). Without the feature `run` the attribute
+//! returns its item as it came, and nothing of this is compiled.
 
 use proc_macro::TokenStream;
 
@@ -15,6 +14,7 @@ mod expand;
 mod model;
 #[cfg(feature = "run")]
 mod parse;
+mod tuning;
 
 /// Registers a function as a kernel, or with `of = kernel` as a variant of one.
 ///

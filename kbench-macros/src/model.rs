@@ -6,6 +6,7 @@ use syn::{
 };
 
 use crate::parse::{Closure, ExpectationOption, Formula, Values};
+use crate::tuning::Tuning;
 
 /// What becomes of one attribute.
 pub(crate) struct Registration {
@@ -93,6 +94,11 @@ pub(crate) enum InPlace {
 pub(crate) enum Threshold {
     Work(Expr),
     When(Condition),
+    /// What the tuning file says, or else the default.
+    Tuned {
+        default: Expr,
+        tuning: Box<Tuning>,
+    },
 }
 
 /// A condition on the axes.

@@ -30,6 +30,11 @@ pub fn saxpy_rayon(a: f32, x: &[f32], y: &mut [f32]) {
     saxpy(a, x, y);
 }
 
+#[kernel_bench(of = saxpy, threshold = tuned(2 * LIMIT))]
+pub fn saxpy_tuned(a: f32, x: &[f32], y: &mut [f32]) {
+    saxpy(a, x, y);
+}
+
 #[kernel_bench(of = saxpy, cuda, threshold = n >= 1 << 20, ignore)]
 pub fn saxpy_cuda(
     gpu: &Gpu,

@@ -44,12 +44,6 @@ pub(super) fn is_condition(expression: &Expr) -> bool {
     }
 }
 
-/// Whether an expression is a call of a function of this name.
-pub(super) fn is_call_of(expression: &Expr, name: &str) -> bool {
-    matches!(expression, Expr::Call(call)
-        if matches!(&*call.func, Expr::Path(path) if path.path.is_ident(name)))
-}
-
 /// Every identifier in an expression that can only be an axis: in lower case, not called, and not bound inside.
 pub(super) fn mentions(expression: &Expr) -> Vec<Ident> {
     let mut names = Names::default();

@@ -6,17 +6,17 @@ mod condition;
 mod function;
 mod inputs;
 mod instances;
+mod threshold;
 
 use proc_macro2::Span;
 use syn::ext::IdentExt;
-use syn::{Expr, ItemFn, LitStr, parse_quote};
+use syn::{ItemFn, LitStr, parse_quote};
 
 use crate::errors::{Errors, quoted};
 use crate::model::{
-    Access, Backend, Expectation, Function, InPlace, Kernel, Registration, Role, Sizes, Threshold,
-    Variant,
+    Access, Backend, Expectation, Function, InPlace, Kernel, Registration, Role, Sizes, Variant,
 };
-use crate::parse::{ExpectationOption, Formula, InPlaceOption, Options, ungrouped};
+use crate::parse::{ExpectationOption, Formula, InPlaceOption, Options};
 use axes::Axes;
 pub(crate) use condition::text;
 pub(crate) use function::{pointee, referent};
@@ -35,7 +35,7 @@ pub(crate) fn check(mut options: Options, item: ItemFn, errors: &mut Errors) -> 
     // A malformed `of` is a variant all the same. Any path will do for the rest of the checks.
     let of = options.of.take().or_else(|| options.keyword("of").cloned().map(Into::into));
     let (role, axes) = match of {
-        Some(of) => (variant(&mut options, of, errors), Axes::OfKernel),
+        Some(of) => (variant(&mut options, of, &function, errors), Axes::OfKernel),
         None => kernel(&mut options, &item, &function, errors),
     };
     for formula in [&options.flops, &options.bytes].into_iter().flatten() {
@@ -100,14 +100,14 @@ fn name(given: Option<&LitStr>, function: &Function, errors: &mut Errors) -> Str
     name
 }
 
-fn variant(options: &mut Options, of: syn::Path, errors: &mut Errors) -> Role {
+fn variant(options: &mut Options, of: syn::Path, function: &Function, errors: &mut Errors) -> Role {
     for name in OF_THE_KERNEL {
         if let Some(keyword) = options.keyword(name) {
             errors.at(keyword, format!("`{name}` belongs to the kernel; the variant inherits it"));
         }
     }
     let threshold =
-        options.threshold.take().and_then(|threshold| self::threshold(threshold, errors));
+        options.threshold.take().and_then(|value| threshold::threshold(value, function, errors));
     let valid =
         options.valid.take().map(|valid| condition::condition(valid, &Axes::OfKernel, errors));
     Role::Variant(Box::new(Variant { of, threshold, valid }))
@@ -159,26 +159,6 @@ fn in_place(options: &Options, function: &Function, errors: &mut Errors) -> InPl
         Some(InPlaceOption::Fresh) => InPlace::Fresh,
         Some(InPlaceOption::Reuse) => InPlace::Reuse,
     }
-}
-
-fn threshold(expression: Expr, errors: &mut Errors) -> Option<Threshold> {
-    let expression = ungrouped(expression);
-    if condition::is_condition(&expression) {
-        return Some(Threshold::When(condition::condition(expression, &Axes::OfKernel, errors)));
-    }
-    if condition::is_call_of(&expression, "tuned") {
-        errors.at(expression, "`tuned(...)` thresholds are not supported yet; write the number");
-        return None;
-    }
-    let mentions = condition::mentions(&expression);
-    if let Some(axis) = mentions.first() {
-        let text = format!(
-            "a threshold is a number of work, which names no axes, or a condition, such as `{axis} >= 1024`",
-        );
-        errors.at(expression, text);
-        return None;
-    }
-    Some(Threshold::Work(expression))
 }
 
 fn expectation(mut option: ExpectationOption, axes: &Axes, errors: &mut Errors) -> Expectation {

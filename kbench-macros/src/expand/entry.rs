@@ -118,11 +118,12 @@ impl Expansion<'_> {
                 let condition = self.condition(condition);
                 quote_spanned!(self.site=> #hidden::Threshold::When(#condition))
             }
+            Threshold::Tuned { default, tuning } => self.tuned(default, tuning),
         }
     }
 
     /// An expression of the user as a constant of type `usize`.
-    fn constant(&self, expression: &Expr) -> TokenStream {
+    pub(super) fn constant(&self, expression: &Expr) -> TokenStream {
         quote_spanned!(self.site=> const { let value: ::core::primitive::usize = #expression; value })
     }
 

@@ -11,6 +11,7 @@ mod entry;
 mod figures;
 mod kernel;
 mod owned;
+mod tuned;
 
 use proc_macro2::{Group, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -67,9 +68,11 @@ impl<'a> Expansion<'a> {
             Role::Variant(_) => TokenStream::new(),
         };
         let entry = self.entry();
+        let tracked = self.tracked();
         quote_spanned! {*site=>
             #(#conditions)*
             const _: () = {
+                #tracked
                 #(#aliases)*
                 type #kernel = #path;
                 #items

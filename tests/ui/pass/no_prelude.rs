@@ -31,4 +31,9 @@ pub fn size(argument_1: &[f32], argument_0: &mut [f32]) {
     routine(argument_1, argument_0);
 }
 
+#[kernel_bench(of = routine, threshold = tuned(1 << 10))]
+pub fn work(value: &[f32], default: &mut [f32]) {
+    routine(value, default);
+}
+
 fn main() {}

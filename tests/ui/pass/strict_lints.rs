@@ -46,7 +46,7 @@ fn sum_rows_parallel(x: &[f32], sums: &mut [f32]) {
     sum_rows(x, sums);
 }
 
-#[kernel_bench(of = sum_rows, cuda, threshold = 1 << 10)]
+#[kernel_bench(of = sum_rows, cuda, threshold = tuned(1 << 10))]
 fn sum_rows_cuda(_: &Gpu, _: &DeviceSlice<f32>, _: &mut DeviceSlice<f32>) -> GpuResult<()> {
     Ok(())
 }

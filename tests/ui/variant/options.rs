@@ -28,11 +28,6 @@ fn path(x: &[f32], y: &mut [f32]) {
     y[0] = x[0];
 }
 
-#[kernel_bench(of = kernel, threshold = tuned(1 << 16))]
-fn tuned(x: &[f32], y: &mut [f32]) {
-    y[0] = x[0];
-}
-
 #[kernel_bench(of = kernel, threshold = n * 2)]
 fn number(x: &[f32], y: &mut [f32]) {
     y[0] = x[0];
