@@ -60,6 +60,19 @@
 /// }
 /// ```
 ///
+/// # A threshold that is measured
+///
+/// | option | meaning |
+/// |---|---|
+/// | `threshold = 1 << 16` | from this work on |
+/// | `threshold = rows * dim >= 16_384` | where a condition on the axes holds |
+/// | `threshold = tuned(1 << 16)` | from the work on that was measured on this kind of machine; until then, the default |
+///
+/// What was measured is in `kbench.toml`, in the crate's folder or in one above it, up to that of `Cargo.lock`; the
+/// nearest counts. It is read when the crate is compiled, and again after it was changed. An entry is for one kind of
+/// machine (architecture, processor and number of cores, or what the environment variable `KBENCH_MACHINE` says when the
+/// build is for another one). [`dispatch!`] takes the same thresholds.
+///
 /// # Types of your own
 ///
 /// A struct as a parameter or result needs `impl kbench::Operand for MyType {}`, and `Clone`. A returned `Result` is a
@@ -70,6 +83,45 @@
 /// The attribute also emits a hidden struct of the function's name, by which `of` finds the kernel. It lives in the
 /// namespace of types and modules: a module and a kernel of the same name cannot be in scope together.
 pub use kbench_macros::kernel_bench;
+
+/// Makes a function that calls one of several variants, by the amount of work.
+///
+/// ```
+/// # pub fn saxpy(a: f32, x: &[f32], y: &mut [f32]) { x.iter().zip(y).for_each(|(x, y)| *y += a * x) }
+/// # pub fn saxpy_blocked(a: f32, x: &[f32], y: &mut [f32]) { saxpy(a, x, y) }
+/// # pub fn saxpy_rayon(a: f32, x: &[f32], y: &mut [f32]) { saxpy(a, x, y) }
+/// kbench::dispatch! {
+///     /// y ← a·x + y by whichever variant is faster at this size.
+///     pub fn saxpy_auto(a: f32, x: &[f32], y: &mut [f32]) {
+///         match x.len() {
+///             tuned(1 << 16).. => saxpy_rayon,
+///             1024.. => saxpy_blocked,
+///             _ => saxpy,
+///         }
+///     }
+/// }
+///
+/// let mut y = [1.0, 2.0];
+/// saxpy_auto(2.0, &[10.0, 20.0], &mut y);
+/// assert_eq!(y, [21.0, 42.0]);
+/// ```
+///
+/// The `match` is on the amount of work, a `usize` in the unit of the kernel's `work`. Its arms are tried from top to
+/// bottom:
+///
+/// | arm | the function is called |
+/// |---|---|
+/// | `tuned(1 << 16).. => path` | from the work on that was measured for this function of this crate on this kind of machine, or from the default on (see [`kernel_bench`](macro@kernel_bench), "A threshold that is measured") |
+/// | `1024.. => path` | from this work on |
+/// | `_ => path` | otherwise; the last arm, which is required |
+///
+/// Numbers are constants, and every function is called with the parameters as they are, so that what is left is a
+/// comparison and a call. It is the same without the feature `run`: measured thresholds are for production.
+///
+/// All else about the function is passed on: documentation, attributes, visibility, `unsafe`, generics. With
+/// `#[kernel_bench(of = saxpy, parallel, name = "auto")]` in front, inside of the macro, the dispatcher is itself a
+/// variant, which shows at every size whether it chose well.
+pub use kbench_macros::dispatch;
 
 #[cfg(feature = "run")]
 pub use kbench_core::{

@@ -7,7 +7,7 @@
 fn every_mistake_has_its_message() {
     let cases = trybuild::TestCases::new();
     cases.pass("tests/ui/pass/*.rs");
-    for theme in ["options", "sizes", "inputs", "function", "variant"] {
+    for theme in ["options", "sizes", "inputs", "function", "variant", "dispatch"] {
         cases.compile_fail(format!("tests/ui/{theme}/*.rs"));
     }
 }

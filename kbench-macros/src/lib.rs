@@ -1,11 +1,14 @@
 //! The attribute of kbench, in three rooms: `parse` (what the options say), `check` (what they mean together with the
 //! function) and `expand` (a pure function from the checked model to tokens). Without the feature `run` the attribute
 //! returns its item as it came, and nothing of this is compiled.
+//!
+//! Beside it is `dispatch`, which is the same with and without the feature. Both take thresholds from `tuning`.
 
 use proc_macro::TokenStream;
 
 #[cfg(feature = "run")]
 mod check;
+mod dispatch;
 #[cfg(feature = "run")]
 mod errors;
 #[cfg(feature = "run")]
@@ -28,6 +31,14 @@ pub fn kernel_bench(arguments: TokenStream, item: TokenStream) -> TokenStream {
         let _ = arguments;
         item
     }
+}
+
+/// Makes a function that calls one of several variants, by the amount of work.
+///
+/// It is explained in the documentation of the crate `kbench`.
+#[proc_macro]
+pub fn dispatch(input: TokenStream) -> TokenStream {
+    dispatch::dispatch(input)
 }
 
 /// The item, followed by its registration or by everything that is wrong with it.
