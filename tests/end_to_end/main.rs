@@ -4,3 +4,4 @@ mod cargo;
 mod launches;
 mod production;
 mod support;
+mod tuning;

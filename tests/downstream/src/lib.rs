@@ -26,7 +26,7 @@ fn noted(x: Vec<f32>) -> Vec<f32> {
     x
 }
 
-#[kernel_bench(of = scale, parallel, threshold = 1 << 15)]
+#[kernel_bench(of = scale, parallel, threshold = tuned(1 << 15))]
 pub fn scale_rayon(x: &[f32], s: f32, y: &mut [f32]) {
     x.par_chunks(8192).zip(y.par_chunks_mut(8192)).for_each(|(x, y)| scale(x, s, y));
 }
