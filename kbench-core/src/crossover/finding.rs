@@ -8,7 +8,7 @@ use super::contest::Contest;
 use super::evidence::{Bracket, Evidence, Origin, Winner};
 use super::threshold::ThresholdFinding;
 use crate::infer::Scope;
-use crate::kernel::{Backend, KernelEntry};
+use crate::kernel::{Backend, KernelEntry, Threshold, Tuned, VariantEntry};
 use crate::plan::Size;
 
 /// A variant against the base along one way through the sizes.
@@ -45,6 +45,48 @@ pub struct Crossover {
     pub evidence: Vec<EvidenceReport>,
     /// Whether placement was not sampled: another launch may say otherwise.
     pub provisional: bool,
+    /// The variant's function, for whoever feeds the answer back into its code.
+    #[serde(skip)]
+    pub source: Source,
+}
+
+/// The annotated function of a variant.
+#[derive(Clone, Debug)]
+pub struct Source {
+    /// Its crate.
+    pub krate: String,
+    /// Its name.
+    pub function: &'static str,
+    /// The hash of its code.
+    pub code: &'static str,
+    /// What it claims.
+    pub claim: Claim,
+}
+
+/// The form of a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// There is none.
+    None,
+    /// A number.
+    Number,
+    /// A number that is taken from the tuning file.
+    Tuned(Tuned),
+    /// A condition on the axes, which no number can replace.
+    Condition,
+}
+
+impl Source {
+    fn of(variant: &VariantEntry) -> Self {
+        let krate = variant.module.split("::").next().unwrap_or_default().to_owned();
+        let claim = match variant.threshold {
+            None => Claim::None,
+            Some(Threshold::Work(_)) => Claim::Number,
+            Some(Threshold::Tuned(tuned)) => Claim::Tuned(tuned),
+            Some(Threshold::When(_)) => Claim::Condition,
+        };
+        Source { krate, function: variant.function, code: variant.code, claim }
+    }
 }
 
 /// How a search came out.
@@ -171,6 +213,7 @@ impl Contest {
             crossings,
             threshold: self.judge_threshold(),
             evidence: self.evidence.iter().map(|known| self.evidence_report(known)).collect(),
+            source: Source::of(self.variant.variant),
             provisional: self.evidence.iter().any(|e| e.comparison.scope == Scope::Segments),
         })
     }

@@ -19,6 +19,8 @@ mod simulation;
 
 pub use contest::ways;
 pub use evidence::{Origin, Winner};
-pub use finding::{Crossing, Crossover, EvidenceReport, Limit, Outcome, Place, Suggestion};
+pub use finding::{
+    Claim, Crossing, Crossover, EvidenceReport, Limit, Outcome, Place, Source, Suggestion,
+};
 pub use search::{Found, Prober, Search, has_contests, search};
 pub use threshold::{ThresholdFinding, ThresholdPlace, ThresholdVerdict};

@@ -131,6 +131,7 @@ pub(super) const FLAGS: &[Flag] = &[
         Group::Results,
         "exit 102 when a target of `expect` is missed; LIMIT, such as 5%, is for baselines to come",
     ),
+    switch("tune", Group::Results, "write measured thresholds to kbench.toml, for the next build"),
     option(
         "format",
         "pretty|terse|json",
@@ -184,7 +185,6 @@ pub(super) const RESERVED: &[&str] = &[
     "baseline",
     "load-baseline",
     "report",
-    "tune",
     "metric",
     "plot",
     "timeout",

@@ -10,6 +10,7 @@ mod gate;
 mod help;
 mod options;
 mod output;
+mod tune;
 
 pub use exit::Exit;
 pub use options::DefaultMode;
@@ -90,9 +91,10 @@ fn measure(suite: &Suite, options: &Options) -> Result<Exit, SuiteError> {
         },
         TestFormat::Pretty | TestFormat::Terse => print(&terminal(&report, options.style)),
     };
+    let tuned = if options.tune { tune::tune(&report) } else { Exit::Fine };
     let gate = options.gate.map_or(Exit::Fine, |gate| gate.judge(&report));
     let written = write_exports(&report, &options.exports);
-    Ok(printed.or(written).or(outcome(&report)).or(gate))
+    Ok(printed.or(written).or(tuned).or(outcome(&report)).or(gate))
 }
 
 fn progress(options: &Options) -> Progress {

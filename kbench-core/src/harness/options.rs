@@ -48,6 +48,7 @@ pub(super) struct Options {
     pub(super) quiet: bool,
     pub(super) exports: Vec<Export>,
     pub(super) gate: Option<Gate>,
+    pub(super) tune: bool,
     pub(super) warnings: Vec<String>,
 }
 
@@ -61,6 +62,10 @@ impl Options {
     ) -> Result<Self, String> {
         let arguments = Arguments::parse(words, variables)?;
         let quiet = arguments.is_on("quiet");
+        let tune = arguments.is_on("tune");
+        if tune && arguments.is_on("no-search") {
+            return Err("--tune needs the search that --no-search leaves out; give one".into());
+        }
         Ok(Options {
             mode: mode(&arguments, default),
             configuration: Configuration {
@@ -82,6 +87,7 @@ impl Options {
             style: style(&arguments)?,
             quiet,
             exports: exports(&arguments)?,
+            tune,
             gate: arguments.last("gate", Gate::from_str)?,
             warnings: arguments
                 .unknown_variables

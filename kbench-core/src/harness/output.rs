@@ -81,7 +81,7 @@ pub(super) fn write_exports(report: &Report, exports: &[Export]) -> Exit {
 }
 
 /// A reader sees the old file or the new one, never a part. What is no plain file (a pipe, a device) is written to.
-fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return fs::write(path, text);

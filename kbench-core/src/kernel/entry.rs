@@ -185,14 +185,19 @@ impl Threshold {
             Threshold::Tuned(tuned) => work >= tuned.work as f64,
         }
     }
-}
 
-impl Threshold {
-    /// Whether the claim is made at a size of so much work.
-    pub fn holds(&self, work: f64, size: &[usize]) -> bool {
-        match self {
-            Threshold::Work(least) => work >= *least as f64,
-            Threshold::When(condition) => (condition.holds)(size),
+    /// What is doubtful about where it comes from, in words.
+    pub fn doubt(&self) -> Option<String> {
+        let Threshold::Tuned(Tuned { default, source, .. }) = self else { return None };
+        match source {
+            TuningSource::NoFile | TuningSource::NoEntry | TuningSource::Measured { .. } => None,
+            TuningSource::Foreign { machine } => Some(format!(
+                "its threshold is the default {default}: kbench.toml knows it for another machine \
+                 only ({machine}); --tune adds this one"
+            )),
+            TuningSource::Stale { on } => Some(format!(
+                "its threshold was tuned on {on}, and its code has changed since; run --tune again"
+            )),
         }
     }
 }
@@ -202,7 +207,12 @@ impl fmt::Display for Threshold {
         match self {
             Threshold::Work(work) => write!(f, "{work}"),
             Threshold::When(condition) => f.write_str(condition.text),
-            Threshold::Tuned(tuned) => write!(f, "{}", tuned.work),
+            Threshold::Tuned(Tuned { work, source, .. }) => match source {
+                TuningSource::Measured { on, .. } | TuningSource::Stale { on } => {
+                    write!(f, "{work} (tuned {on})")
+                }
+                _ => write!(f, "{work} (default)"),
+            },
         }
     }
 }

@@ -133,6 +133,7 @@ impl Finding<'_> {
                 .iter()
                 .flat_map(|check| check.remarks.iter().map(ToString::to_string))
                 .chain(known.and_then(|known| known.remark.clone()))
+                .chain(variant.threshold.and_then(|threshold| threshold.doubt()))
                 .collect(),
             calls: known.and_then(|known| Some(known.calibration?.calls.total())),
             overhead_share: known.and_then(|known| Some(known.calibration?.overhead_share())),

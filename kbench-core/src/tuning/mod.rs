@@ -4,9 +4,11 @@
 //! measure on several machines. So a file is never written anew but [`merge`]d with, as text, and this module neither
 //! reads nor writes one.
 
+mod collect;
 mod date;
 mod merge;
 
+pub use collect::{Collected, collect};
 pub use date::date;
 pub use merge::merge;
 

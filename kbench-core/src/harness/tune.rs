@@ -1,0 +1,111 @@
+//! `--tune`: measured thresholds into the tuning files of the crates that they belong to.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::Exit;
+use super::output::{say, write_atomically};
+use crate::crossover::Claim;
+use crate::report::Report;
+use crate::tuning::{Collected, TunedThreshold, collect, merge};
+
+/// The name of the tuning file.
+const FILE: &str = "kbench.toml";
+
+/// Writes what a report says about thresholds.
+pub(super) fn tune(report: &Report) -> Exit {
+    let Collected { thresholds, undecided } = collect(report);
+    undecided.iter().for_each(|line| say(&format!("note: not tuned: {line}")));
+    if thresholds.is_empty() {
+        say("note: nothing to tune: no variant with `threshold = tuned(...)` or a number has a \
+             threshold that was measured");
+        return Exit::Fine;
+    }
+    let mut targets: Vec<(Target, Vec<TunedThreshold>)> = Vec::new();
+    for (threshold, claim) in &thresholds {
+        let target = Target::of(&threshold.krate, &thresholds, *claim);
+        match targets.iter_mut().find(|(known, _)| *known == target) {
+            Some((_, of_target)) => of_target.push(threshold.clone()),
+            None => targets.push((target, vec![threshold.clone()])),
+        }
+    }
+    let mut exit = Exit::Fine;
+    for (target, thresholds) in &targets {
+        if let Err(error) = target.write(thresholds) {
+            say(&format!("error: `{}` cannot be tuned: {error}", target.path.display()));
+            exit = Exit::Internal;
+        }
+    }
+    let is_number = |claim: &Claim| *claim == Claim::Number;
+    if thresholds.iter().any(|(_, claim)| is_number(claim)) {
+        say("note: `threshold = tuned(N)` takes the measured value; a plain number stays as it is");
+    }
+    exit
+}
+
+/// A tuning file.
+#[derive(Debug, PartialEq)]
+struct Target {
+    path: PathBuf,
+    /// The manifest of the crate, when the file is new: what was compiled without a file depends on it instead.
+    manifest: Option<PathBuf>,
+    /// Whether the crate's sources are on this machine.
+    is_at_home: bool,
+}
+
+impl Target {
+    /// The file of a crate: the one that it was compiled with, or a new one beside its manifest.
+    fn of(krate: &str, thresholds: &[(TunedThreshold, Claim)], claim: Claim) -> Self {
+        let of_crate = thresholds.iter().filter(|(threshold, _)| threshold.krate == krate);
+        let claims = [claim].into_iter().chain(of_crate.map(|(_, claim)| *claim));
+        let tuned = claims.filter_map(|claim| match claim {
+            Claim::Tuned(tuned) => Some(tuned),
+            Claim::None | Claim::Number | Claim::Condition => None,
+        });
+        for tuned in tuned {
+            if let Some(file) = tuned.file.map(Path::new).filter(|file| file.is_file()) {
+                return Target { path: file.to_owned(), manifest: None, is_at_home: true };
+            }
+            let folder = Path::new(tuned.folder);
+            if folder.is_dir() {
+                let manifest = Some(folder.join("Cargo.toml"));
+                return Target { path: folder.join(FILE), manifest, is_at_home: true };
+            }
+        }
+        Target { path: PathBuf::from(FILE), manifest: None, is_at_home: false }
+    }
+
+    fn write(&self, thresholds: &[TunedThreshold]) -> Result<(), String> {
+        let is_new = !self.path.exists();
+        let existing = match is_new {
+            true => String::new(),
+            false => fs::read_to_string(&self.path).map_err(|error| error.to_string())?,
+        };
+        let text = merge(&existing, thresholds).map_err(|error| error.to_string())?;
+        write_atomically(&self.path, &text).map_err(|error| error.to_string())?;
+        // Cargo watches the file that a crate was compiled with. There was none, so it watches the manifest.
+        if let Some(manifest) = self.manifest.as_ref().filter(|_| is_new) {
+            let touched = File::options().append(true).open(manifest);
+            let touched = touched.and_then(|file| file.set_modified(SystemTime::now()));
+            if let Err(error) = touched {
+                say(&format!(
+                    "warning: `{}` cannot be touched ({error}): rebuild the crate by hand",
+                    manifest.display()
+                ));
+            }
+        }
+        let count = thresholds.len();
+        let plural = if count == 1 { "" } else { "s" };
+        let path = self.path.display();
+        say(&match self.is_at_home {
+            true => {
+                format!("tuned {count} threshold{plural} in `{path}`; the next build takes them")
+            }
+            false => format!(
+                "tuned {count} threshold{plural} in `{path}`; put it beside the crate's Cargo.toml"
+            ),
+        });
+        Ok(())
+    }
+}
