@@ -295,13 +295,15 @@ fn suggestion(crossings: &[Crossing]) -> Option<Suggestion> {
     Some(Suggestion { value, low, high })
 }
 
-/// A value above `low` and up to `high`: a power of two if there is one, else with as few digits as will do.
-pub(super) fn rounded(value: f64, low: u64, high: u64) -> u64 {
+/// A power of two this close to where the times are equal, in octaves, is as good.
+const NEAR_POWER: f64 = 0.125;
+
+/// A value above `low` and up to `high`: a power of two if one is near, else with as few digits as will do.
+fn rounded(value: f64, low: u64, high: u64) -> u64 {
     let is_inside = |value: &u64| low < *value && *value <= high;
-    let power = value.log2().round().exp2() as u64;
-    let powers = [power, power / 2, power.saturating_mul(2)];
-    if let Some(power) = powers.into_iter().find(is_inside) {
-        return power;
+    let power = value.log2().round();
+    if (power - value.log2()).abs() <= NEAR_POWER && is_inside(&(power.exp2() as u64)) {
+        return power.exp2() as u64;
     }
     let digits = value.log10().floor() as i32;
     (1..=digits)
@@ -320,10 +322,11 @@ mod tests {
 
     #[test]
     fn a_value_to_write_is_as_round_as_its_bracket_allows() {
-        assert_eq!(rounded(60_000.0, 50_000, 70_000), 65_536);
+        assert_eq!(rounded(62_000.0, 50_000, 70_000), 65_536);
+        assert_eq!(rounded(55_000.0, 50_000, 70_000), 60_000, "2^16 is too far away");
         assert_eq!(rounded(45_300.0, 44_000, 47_000), 45_000);
         assert_eq!(rounded(45_300.0, 45_200, 45_400), 45_300);
-        assert_eq!(rounded(3.2, 2, 4), 4);
+        assert_eq!(rounded(3.7, 2, 4), 4);
         assert_eq!(rounded(5.0, 4, 5), 5);
     }
 

@@ -281,6 +281,8 @@ pub struct Expectation {
 pub enum Metric {
     /// Speed-up over the base.
     Speedup,
+    /// Time of the best other variant of the cell over its own.
+    Best,
     /// Share of the binding ceiling.
     Ceiling,
     /// Time of one call.

@@ -5,7 +5,7 @@ use crate::crossover::{
     Crossing, Crossover, Limit, Outcome, Suggestion, ThresholdFinding, ThresholdPlace,
     ThresholdVerdict, Winner,
 };
-use crate::infer::{Attainment, Interval};
+use crate::infer::{Attainment, Interval, NEGLIGIBLE};
 
 /// Who wins where, and what that says of the threshold.
 pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> {
@@ -23,6 +23,11 @@ pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> 
 fn who_wins(found: &Crossover) -> String {
     let Crossover { variant, base, from, to, crossings, .. } = found;
     let everywhere = format!("at every size from {} to {}", from.size, to.size);
+    let furthest = found.evidence.iter().map(|e| e.speedup.ln().abs()).fold(0.0, f64::max);
+    if furthest < NEGLIGIBLE {
+        let share = units::percent(furthest.exp_m1());
+        return format!("{variant} and {base} are within {share} of each other {everywhere}");
+    }
     match found.outcome {
         Outcome::Crosses => match crossings.as_slice() {
             [only] => one_crossing(found, only),

@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use super::{RowReport, Status, units};
-use crate::infer::{Attainment, Calm, Comparison, Estimate, Observations};
+use crate::infer::{Attainment, Calm, Comparison, Estimate, Mean, Observations, compare};
 use crate::kernel::{Expectation, Metric};
-use crate::measure::Pass;
+use crate::measure::{Look, Pass};
 
 const NO_CEILING: &str = "no ceiling is measured on this backend";
 const NO_COMPARISON: &str = "there is no base to compare with, or it has no figures";
+const NO_OTHERS: &str = "there is no other variant to compare with";
 const NO_FIGURES: &str = "there are no figures";
 
 /// A target of a variant at one size.
@@ -44,6 +45,11 @@ pub(super) fn judge_targets(
                     (1.0, comparison.speedup, interval)
                 })
                 .ok_or(NO_COMPARISON),
+            Metric::Best => best_other(pass, *cell, *row, calm)
+                .map(|comparison| {
+                    (1.0, comparison.speedup, comparison.interval_among(wanted.len()))
+                })
+                .ok_or(NO_OTHERS),
             Metric::Time => {
                 let observations = Observations::of(&pass.measured.measurement, *cell, calm);
                 Estimate::among(&observations.times(*row), wanted.len())
@@ -64,6 +70,17 @@ pub(super) fn judge_targets(
             },
         });
     }
+}
+
+/// A row against the fastest of the others.
+fn best_other(pass: &Pass, cell: usize, row: usize, calm: Calm) -> Option<Comparison> {
+    let Pass { measured, .. } = pass;
+    let observations = Observations::of(&measured.measurement, cell, calm);
+    let others = (0..measured.rows[cell].len())
+        .filter(|other| *other != row && measured.rows[cell][*other].failure.is_none());
+    let timed = others.filter_map(|other| Some((other, Mean::of(&observations.times(other))?)));
+    let (best, _) = timed.min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
+    compare(&observations, best, row, measured.looks[cell].unwrap_or(Look::ONLY))
 }
 
 /// A target at one size.
@@ -101,7 +118,8 @@ fn targets(pass: &Pass, rows: &[RowReport]) -> Vec<Target> {
 fn reason(metric: Metric, figure: f64, (low, high): (f64, f64)) -> String {
     let show = |value: f64| match metric {
         Metric::Time => units::time(value),
-        Metric::Speedup | Metric::Ceiling => format!("{}×", units::digits(value)),
+        Metric::Speedup => format!("{}×", units::digits(value)),
+        Metric::Best | Metric::Ceiling => units::percent(value),
     };
     let what = if metric == Metric::Time { "takes" } else { "has" };
     format!("{what} {} [{}, {}]", show(figure), show(low), show(high))

@@ -132,6 +132,7 @@ impl Expansion<'_> {
         let Expectation { text, option, at } = expectation;
         let metric = match option.metric {
             Metric::Speedup => quote_spanned!(*site=> Speedup),
+            Metric::Best => quote_spanned!(*site=> Best),
             Metric::Ceiling => quote_spanned!(*site=> Ceiling),
             Metric::Time => quote_spanned!(*site=> Time),
         };

@@ -7,7 +7,7 @@ use syn::{Error, Expr, Ident, Lit, Result, Token, bracketed};
 
 use crate::errors::{Errors, suggestion};
 
-const METRICS: [&str; 3] = ["speedup", "ceiling", "time"];
+const METRICS: [&str; 4] = ["speedup", "best", "ceiling", "time"];
 /// Units of time, and how many of each are in a second: a division by them is exact where possible.
 const UNITS: [(&str, f64); 4] = [("ns", 1e9), ("us", 1e6), ("ms", 1e3), ("s", 1.0)];
 
@@ -25,6 +25,7 @@ pub(crate) struct ExpectationOption {
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Metric {
     Speedup,
+    Best,
     Ceiling,
     Time,
 }
@@ -61,9 +62,9 @@ fn skip_to_comma(input: ParseStream<'_>) {
 }
 
 fn expectation(input: ParseStream<'_>) -> Result<ExpectationOption> {
-    let name: Ident = input
-        .parse()
-        .map_err(|error| Error::new(error.span(), "expected `speedup`, `ceiling` or `time`"))?;
+    let name: Ident = input.parse().map_err(|error| {
+        Error::new(error.span(), "expected `speedup`, `best`, `ceiling` or `time`")
+    })?;
     let metric = metric(&name)?;
     let (operator, is_lower_bound) = operator(input)?;
     let literal: Lit =
@@ -82,11 +83,14 @@ fn expectation(input: ParseStream<'_>) -> Result<ExpectationOption> {
 fn metric(name: &Ident) -> Result<Metric> {
     match name.to_string().as_str() {
         "speedup" => Ok(Metric::Speedup),
+        "best" => Ok(Metric::Best),
         "ceiling" => Ok(Metric::Ceiling),
         "time" => Ok(Metric::Time),
         other => {
             let hint = match suggestion(other, &METRICS) {
-                hint if hint.is_empty() => "; expected `speedup`, `ceiling` or `time`".into(),
+                hint if hint.is_empty() => {
+                    "; expected `speedup`, `best`, `ceiling` or `time`".into()
+                }
                 hint => hint,
             };
             Err(Error::new(name.span(), format!("unknown metric `{other}`{hint}")))
