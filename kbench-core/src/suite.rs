@@ -228,8 +228,8 @@ impl Suite {
 /// Share of the budget that is kept for the search of crossovers, when there is one to make.
 const SEARCH_SHARE: f64 = 1.0 / 3.0;
 
-/// A round of the search that has less time than this is not worth starting, in seconds.
-const SHORTEST_ROUND: f64 = 0.3;
+/// A round of the search that has less time than this for every row tells little, in seconds: rather fewer rounds.
+const SHORTEST_ROUND: f64 = 0.1;
 
 /// The stages from a plan to samples, and what they cost.
 struct Stages<'a> {
@@ -268,11 +268,12 @@ impl Stages<'_> {
 impl Prober for Stages<'_> {
     fn probe(&mut self, cells: Vec<Cell>, rounds: u32, judge: &dyn Judge) -> Option<Pass> {
         let left = self.seconds.budget - self.seconds.measuring;
-        let share = left / f64::from(rounds.max(1));
-        if share < SHORTEST_ROUND && left < SHORTEST_ROUND {
+        let rows: usize = cells.iter().map(|cell| cell.rows.len()).sum();
+        let least = SHORTEST_ROUND * rows as f64;
+        if left < least {
             return None;
         }
-        let time = Duration::from_secs_f64(share.max(SHORTEST_ROUND));
+        let time = Duration::from_secs_f64((left / f64::from(rounds.max(1))).max(least));
         let has_yardstick = self.configuration.selection.base.is_some();
         let plan = Plan { cells, filtered_out: 0, has_yardstick, along: None };
         let measuring = self.seconds.measuring;

@@ -1,6 +1,7 @@
 //! The crate under `tests/downstream`, which is nobody's member, driven as its author would.
 
 mod cargo;
+mod crossovers;
 mod launches;
 mod production;
 mod support;

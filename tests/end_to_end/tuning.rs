@@ -67,17 +67,53 @@ fn main() {
 }
 "#;
 
+/// Variants that take as long as each other at n = 8192, a guess that is far off, and a dispatcher.
+const MEASURED: &str = r#"
+use kbench::prelude::*;
+
+fn spin(rounds: usize) -> bool {
+    let turn = |x: u64, _| x.wrapping_mul(6_364_136_223_846_793_005).rotate_left(17) ^ 0x9e37_79b9;
+    std::hint::black_box((0..rounds).fold(std::hint::black_box(1), turn)) != 0
+}
+
+#[kernel_bench(sizes = [256, 1024, 65_536], inputs = |n| n)]
+fn few(n: usize) -> bool {
+    spin(n / 4)
+}
+
+#[kernel_bench(of = few, threshold = tuned(1 << 14))]
+fn many(n: usize) -> bool {
+    spin((n + 8192) / 8)
+}
+
+kbench::dispatch! {
+    #[kernel_bench(of = few, name = "auto", expect = [best >= 0.9])]
+    fn is_many(n: usize) -> bool {
+        match n {
+            tuned(1 << 30).. => many,
+            _ => few,
+        }
+    }
+}
+
+kbench::main!(measure);
+"#;
+
 /// A crate of its own in a scratch folder, without a tuning file.
 struct Crate(PathBuf);
 
 impl Crate {
     fn new(name: &str) -> Self {
+        Crate::of(name, PROGRAM)
+    }
+
+    fn of(name: &str, program: &str) -> Self {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tuning").join(name);
         fs::create_dir_all(folder.join("src")).expect("a folder");
         let _ = fs::remove_file(folder.join("kbench.toml"));
         let manifest = MANIFEST.replace("ROOT", &root().display().to_string());
         fs::write(folder.join("Cargo.toml"), manifest).expect("a manifest");
-        fs::write(folder.join("src/main.rs"), PROGRAM).expect("a program");
+        fs::write(folder.join("src/main.rs"), program).expect("a program");
         // The same dependencies as ours: nothing has to be looked up.
         fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("a lock file");
         Crate(folder)
@@ -195,4 +231,29 @@ fn a_variant_knows_where_its_threshold_is_from() {
     let stale = run(MACHINE);
     stale.assert_stdout("from Some(30)\n");
     stale.assert_stdout("30 by default 100: Stale { on: \"2026-11-15\" }\n");
+}
+
+#[test]
+fn what_is_measured_is_written_taken_by_the_next_build_and_proved_by_the_next_run() {
+    let project = Crate::of("loop", MEASURED);
+    let run = |flags: &[&str]| {
+        let fixed = ["--release", "--features", "run", "--", "--budget", "9s", "--gate", "5%"];
+        project.run(&[&fixed[..], flags].concat(), None)
+    };
+    let first = run(&["--tune"]);
+    // The dispatcher takes the wrong variant at the largest size.
+    first.assert_code(102);
+    first.assert_stdout("threshold 16384 (default) of many is too high");
+    first.assert_stderr("tuned 1 threshold in `");
+    let text = fs::read_to_string(project.file()).expect("it was written");
+    let value = text.lines().find_map(|line| line.strip_prefix("value = ")).expect("a value");
+    let value: u64 = value.parse().expect("a number");
+    assert!((4096..=12_000).contains(&value), "{text}");
+    assert!(text.contains("function = \"many\""), "{text}");
+
+    let second = run(&[]);
+    second.assert_code(0);
+    second.assert_stdout(&format!("threshold {value} (tuned "));
+    assert!(!second.stdout.contains("of many is too"), "{}", second.stdout);
+    second.assert_stdout("target `best >= 0.9` of auto: met");
 }

@@ -64,7 +64,8 @@ fn one_crossing(found: &Crossover, crossing: &Crossing) -> String {
     let Crossing { below, above, octaves, limit, .. } = crossing;
     let (winner, loser) = names(found, crossing.winner);
     let why = match limit {
-        Limit::Tolerance | Limit::Time => String::new(),
+        Limit::Tolerance => String::new(),
+        Limit::Time => ", for want of time".to_owned(),
         Limit::Neighbours => ", and no size lies between".to_owned(),
         Limit::Undecided => ", and between them no winner is shown".to_owned(),
     };

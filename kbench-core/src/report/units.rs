@@ -53,10 +53,10 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// A whole number as it is written in a program: `1 << 16`, `46_080`.
+/// A whole number as it is written in a program: `1<<16`, `46_080`.
 pub(super) fn literal(value: u64) -> String {
     if value.is_power_of_two() && value >= 1024 {
-        return format!("1 << {}", value.trailing_zeros());
+        return format!("1<<{}", value.trailing_zeros());
     }
     let digits = value.to_string();
     let mut text = String::new();
@@ -111,7 +111,7 @@ mod tests {
             ["±1.0 %", "±?"]
         );
         assert_eq!([percent(0.004), percent(0.214)], ["0.4 %", "21 %"]);
-        assert_eq!([literal(65_536), literal(46_080), literal(512)], ["1 << 16", "46_080", "512"]);
+        assert_eq!([literal(65_536), literal(46_080), literal(512)], ["1<<16", "46_080", "512"]);
         assert_eq!([seconds(0.4), seconds(80.0)], ["0 s", "1 min 20 s"]);
     }
 }
