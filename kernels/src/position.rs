@@ -35,7 +35,7 @@ pub fn rope(x: &mut [f32], cos: &[f32], sin: &[f32], head_dim: usize) {
 }
 
 /// [`rope`] with positions shared among all cores.
-#[kernel_bench(of = rope, parallel, threshold = 1024)]
+#[kernel_bench(of = rope, parallel, threshold = tuned(1024))]
 pub fn rope_rayon(x: &mut [f32], cos: &[f32], sin: &[f32], head_dim: usize) {
     let (half, heads) = (head_dim / 2, heads(x, cos));
     x.par_chunks_exact_mut(2 * half * heads)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::curve::{Curve, Point};
-use super::evidence::{Bracket, Evidence, Origin, Winner, brackets};
+use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
 use super::threshold::places;
 use crate::infer::{Calm, Comparison, Observations, compare};
 use crate::kernel::{KernelEntry, VariantEntry, guard};
@@ -139,7 +139,7 @@ impl Contest {
 
     /// Who wins at each size of the evidence.
     pub(super) fn winners(&self) -> Vec<Option<Winner>> {
-        self.evidence.iter().map(Evidence::winner).collect()
+        winners(&self.evidence)
     }
 
     /// Where the winner changes.

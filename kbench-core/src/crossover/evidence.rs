@@ -57,11 +57,25 @@ pub(super) struct Evidence {
     pub(super) comparison: Comparison,
 }
 
-impl Evidence {
-    /// Who wins, when that is shown.
-    pub(super) fn winner(&self) -> Option<Winner> {
-        winner(&self.comparison, LEVEL)
-    }
+/// Who wins at each of some sizes, which are in the order of positions, where that is shown.
+///
+/// From either end, sizes are taken one after the other as long as the same side wins: that is the fixed sequence. What
+/// lies beyond the first size that breaks it was not planned, and is held to a level that all sizes share.
+pub(super) fn winners(evidence: &[Evidence]) -> Vec<Option<Winner>> {
+    let at = |level: f64| -> Vec<Option<Winner>> {
+        evidence.iter().map(|known| winner(&known.comparison, level)).collect()
+    };
+    let (in_sequence, alone) = (at(LEVEL), at(LEVEL / evidence.len().max(1) as f64));
+    let reached = |first: Option<&Option<Winner>>,
+                   sizes: &mut dyn Iterator<Item = &Option<Winner>>| {
+        let first = first.copied().flatten();
+        sizes.take_while(|winner| first.is_some() && **winner == first).count()
+    };
+    let below = reached(in_sequence.first(), &mut in_sequence.iter());
+    let above = reached(in_sequence.last(), &mut in_sequence.iter().rev());
+    let is_reached = |index: usize| index < below || index + above >= evidence.len();
+    let chosen = |index: usize| if is_reached(index) { in_sequence[index] } else { alone[index] };
+    (0..evidence.len()).map(chosen).collect()
 }
 
 /// Who takes less time, when a one-sided test of a level shows it.
@@ -110,6 +124,7 @@ impl Bracket {
 mod tests {
     use super::Winner::{Base, Variant};
     use super::*;
+    use crate::infer::{Scope, Test};
 
     #[test]
     fn every_change_of_the_winner_is_a_bracket_and_undecided_sizes_lie_inside() {
@@ -117,6 +132,41 @@ mod tests {
         let bracket = |below, above| Bracket { below, above };
         assert_eq!(brackets(&winners), [bracket(1, 3), bracket(3, 4), bracket(4, 5)]);
         assert!(brackets(&[None, Some(Variant), None]).is_empty());
+    }
+
+    /// Evidence whose test has a two-sided p of the given size, positive for the variant.
+    fn evidence(p: &[f64]) -> Vec<Evidence> {
+        let of = |(i, p): (usize, &f64)| {
+            let test =
+                Test { difference: p.signum(), error: 1.0, t: p.signum(), df: 9.0, p: p.abs() };
+            let comparison = Comparison {
+                speedup: p.signum().exp(),
+                low: 0.0,
+                high: 9.0,
+                test,
+                welch: None,
+                hedges_g: None,
+                spread: 0.0,
+                scope: Scope::Launches,
+                share: 1.0,
+                floor: 0.0,
+            };
+            let (position, size) = (i as f64, Size::of([i]));
+            Evidence { position, size, work: 1.0, origin: Origin::Listed, comparison }
+        };
+        p.iter().enumerate().map(of).collect()
+    }
+
+    #[test]
+    fn what_lies_beyond_a_break_in_the_sequence_is_held_to_a_stricter_level() {
+        let (weak, strong) = (1.9 * LEVEL, 0.1 * LEVEL);
+        let sequence = winners(&evidence(&[-weak, -weak, weak, weak]));
+        assert_eq!(sequence, [Some(Base), Some(Base), Some(Variant), Some(Variant)]);
+        let broken = winners(&evidence(&[-weak, 0.5, -weak, 0.5, weak]));
+        assert_eq!(broken, [Some(Base), None, None, None, Some(Variant)]);
+        let all_the_same = winners(&evidence(&[-weak, 0.5, -strong, 0.5, weak]));
+        assert_eq!(all_the_same[2], Some(Base));
+        assert_eq!(winners(&evidence(&[0.5, weak, 0.5])), [None, None, None]);
     }
 
     #[test]

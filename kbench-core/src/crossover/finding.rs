@@ -212,22 +212,23 @@ impl Contest {
             suggestion: suggestion(&crossings),
             crossings,
             threshold: self.judge_threshold(),
-            evidence: self.evidence.iter().map(|known| self.evidence_report(known)).collect(),
+            evidence: self.evidence_reports(),
             source: Source::of(self.variant.variant),
             provisional: self.evidence.iter().any(|e| e.comparison.scope == Scope::Segments),
         })
     }
 
-    fn evidence_report(&self, known: &Evidence) -> EvidenceReport {
-        EvidenceReport {
+    fn evidence_reports(&self) -> Vec<EvidenceReport> {
+        let report = |(known, winner): (&Evidence, Option<Winner>)| EvidenceReport {
             place: place(self.kernel, &known.size, known.work),
             origin: known.origin,
             speedup: known.comparison.speedup,
             speedup_low: known.comparison.low,
             speedup_high: known.comparison.high,
             p: known.comparison.test.p,
-            winner: known.winner(),
-        }
+            winner,
+        };
+        self.evidence.iter().zip(self.winners()).map(report).collect()
     }
 
     fn crossing(&self, bracket: Bracket, tolerance: f64) -> Crossing {
@@ -248,7 +249,11 @@ impl Contest {
         Crossing {
             below: place(self.kernel, &below.size, below.work),
             above: place(self.kernel, &above.size, above.work),
-            winner: above.winner().unwrap_or(Winner::Variant),
+            winner: if above.comparison.test.difference > 0.0 {
+                Winner::Variant
+            } else {
+                Winner::Base
+            },
             estimate: place(self.kernel, &estimate, work),
             octaves,
             limit,

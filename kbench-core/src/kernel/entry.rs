@@ -312,12 +312,29 @@ mod tests {
             folder: "/demo",
             file: Some("/demo/kbench.toml"),
         };
-        for threshold in [Threshold::Work(100), Threshold::Tuned(tuned)] {
+        let texts = ["100", "100 (tuned 2026-11-15)"];
+        for (threshold, text) in [Threshold::Work(100), Threshold::Tuned(tuned)].iter().zip(texts) {
             assert_eq!([99.0, 100.0].map(|work| threshold.holds(work, &[1])), [false, true]);
-            assert_eq!(threshold.to_string(), "100");
+            assert_eq!(threshold.to_string(), text);
         }
         let threshold = Threshold::When(condition);
         assert_eq!([2, 3].map(|rows| threshold.holds(0.0, &[rows])), [false, true]);
         assert_eq!(threshold.to_string(), "rows > 2");
+    }
+
+    #[test]
+    fn figures_of_another_machine_and_of_former_code_are_noticed() {
+        let from = |source| {
+            let tuned = Tuned { work: 10, default: 10, source, folder: "/demo", file: None };
+            Threshold::Tuned(tuned).doubt()
+        };
+        let foreign = from(TuningSource::Foreign { machine: "abacus, 1 core" });
+        assert!(foreign.is_some_and(|doubt| doubt.contains("abacus") && doubt.contains("--tune")));
+        let stale = from(TuningSource::Stale { on: "2026-01-01" });
+        assert!(
+            stale.is_some_and(|doubt| doubt.contains("2026-01-01") && doubt.contains("--tune"))
+        );
+        assert_eq!(from(TuningSource::NoFile), None);
+        assert_eq!(Threshold::Work(10).doubt(), None);
     }
 }

@@ -106,9 +106,6 @@ pub(super) fn recommendation(rows: &[RowReport], variants: &[VariantSummary]) ->
         });
     }
     let by_size = by_size(rows);
-    if !by_size.contains(' ') {
-        return Some(format!("take {by_size}: nothing is shown to be faster at any size"));
-    }
     let gain = best.mean_speedup.map(|mean| format!(", {}× on average", units::digits(mean)));
     Some(match cost(best) {
         cost if cost < NEGLIGIBLE => format!(
@@ -119,6 +116,9 @@ pub(super) fn recommendation(rows: &[RowReport], variants: &[VariantSummary]) ->
                 cost => format!("; choosing by size would gain {}", units::percent(cost)),
             }
         ),
+        _ if !by_size.contains(' ') => {
+            format!("take {by_size}: nothing is shown to be faster at any size")
+        }
         cost if cost < WORTHWHILE => format!(
             "weigh it: {label} at every size costs {} on average against choosing by size ({by_size})",
             units::percent(cost)
