@@ -38,14 +38,14 @@
 /// | `types = [f32, f64]` | instances of a generic function; `<f32, 8>` for several parameters | |
 /// | `name = ".."` | name in reports | the function's |
 /// | `ignore = "reason"` | left out unless asked for | |
-/// | `expect = [speedup >= 2.0 at n >= 4096, time < 10us]` | performance targets; recorded, not yet judged | |
+/// | `expect = [speedup >= 2.0 at n >= 4096, time < 10us]` | performance targets at the listed sizes, judged *met*, *missed* or *undecided*: `speedup` over the base, `best` as a share of the best variant (`best >= 0.98`), `time`, `ceiling` (not measured yet) | |
 /// | `crate = path` | where kbench is, when it is renamed | `::kbench` |
 ///
 /// # A variant
 ///
 /// `of = path` names the kernel's function; the variant inherits its sizes, inputs, work, reference and tolerance.
 /// `parallel` and `cuda` name the backend. `threshold = 1 << 16` (work) or `threshold = rows * dim >= 16_384` (a
-/// condition on the axes) says from where on it is claimed to beat the base; it is recorded, not yet judged. `flops`,
+/// condition on the axes) says from where on it is claimed to beat the base, which every run judges. `flops`,
 /// `bytes`, `tolerance` and `valid` may be the variant's own. Other kernels' types in a generic variant: `of = norm` with
 /// `types = [f32]` is a variant of `norm<f32>`, and `of = norm<f32, 8>` names the instance itself.
 ///

@@ -12,7 +12,14 @@ fn its_example_is_the_quickstart() {
 
 #[test]
 fn its_exit_codes_are_those_of_the_harness() {
-    let exits = [Exit::Fine, Exit::Internal, Exit::Usage, Exit::NothingSelected, Exit::CheckFailed];
+    let exits = [
+        Exit::Fine,
+        Exit::Internal,
+        Exit::Usage,
+        Exit::NothingSelected,
+        Exit::CheckFailed,
+        Exit::Gate,
+    ];
     for exit in exits {
         assert!(README.contains(&format!("\n| {} | ", exit.code())), "{exit:?}");
     }

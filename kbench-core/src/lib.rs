@@ -15,6 +15,7 @@
 //! | [`infer`] | estimates, comparisons and verdicts |
 //! | [`crossover`] | from which size on a variant wins, by measuring sizes that nobody listed |
 //! | [`report`] | one document, and the forms in which it is shown |
+//! | [`tuning`] | measured thresholds, as text of the file that the macros read |
 //!
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
 //! is, [`environment`] where it is made, [`tuning`] puts measured thresholds into a file for the macros, and [`cuda`] holds

@@ -14,7 +14,7 @@ use crate::report::{
     PlanReport, Report, RowReport, SCHEMA, Seconds, assemble, growth_reports, kernel_reports,
     put_in_context, scaling_reports,
 };
-use crate::watch::Watch;
+use crate::watch::{Round, Watch};
 use crate::worker::Launcher;
 use crate::workers::Workers;
 
@@ -242,9 +242,14 @@ struct Stages<'a> {
 impl Stages<'_> {
     /// Checks and measures a plan.
     fn pass(&mut self, plan: Plan, coverage: Coverage, time: Duration, judge: &dyn Judge) -> Pass {
+        let mut round = Round(self.watch);
+        let watch: &mut dyn Watch = match coverage {
+            Coverage::MoreSizes => &mut round,
+            Coverage::EverySize | Coverage::SmallSizes => round.0,
+        };
         let Configuration { effort, seed, isolation, inspect, .. } = self.configuration;
         let begun = Instant::now();
-        let checked = check_plan(&plan, coverage, *seed, self.watch);
+        let checked = check_plan(&plan, coverage, *seed, watch);
         self.seconds.checking += begun.elapsed().as_secs_f64();
         let assignment = Assignment {
             plan: &plan,
@@ -257,7 +262,7 @@ impl Stages<'_> {
             launcher: self.launcher,
             judge,
         };
-        let measured = measure_plan(&assignment, self.watch);
+        let measured = measure_plan(&assignment, watch);
         self.seconds.checking += measured.spent.checking;
         self.seconds.measuring += measured.spent.measuring;
         self.seconds.inside += measured.spent.inside;

@@ -15,6 +15,17 @@ pub enum Stage {
     Calibrating,
     /// Taking samples.
     Measuring,
+    /// Taking samples at sizes that nobody listed.
+    Searching,
+}
+
+/// Tells of a round of the search what is told of measuring.
+pub(crate) struct Round<'a>(pub(crate) &'a mut dyn Watch);
+
+impl Watch for Round<'_> {
+    fn step(&mut self, _: Stage, done: f64, total: f64, what: &str) {
+        self.0.step(Stage::Searching, done, total, what);
+    }
 }
 
 /// Watches nothing.

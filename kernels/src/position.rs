@@ -20,7 +20,6 @@ use rayon::prelude::*;
     ),
     in_place = reuse, // a rotation keeps the length: the result is as good an input as any
     valid = head_dim.is_multiple_of(2),
-    work = |seq, heads| seq * heads,
     flops = |seq, heads, head_dim| 3 * seq * heads * head_dim,
     bytes = |seq, heads, head_dim| 8 * seq * heads * head_dim + 4 * seq * head_dim,
     reference = rope_f64,
@@ -35,7 +34,7 @@ pub fn rope(x: &mut [f32], cos: &[f32], sin: &[f32], head_dim: usize) {
 }
 
 /// [`rope`] with positions shared among all cores.
-#[kernel_bench(of = rope, parallel, threshold = tuned(1024))]
+#[kernel_bench(of = rope, parallel, threshold = tuned(1 << 16))]
 pub fn rope_rayon(x: &mut [f32], cos: &[f32], sin: &[f32], head_dim: usize) {
     let (half, heads) = (head_dim / 2, heads(x, cos));
     x.par_chunks_exact_mut(2 * half * heads)

@@ -8,13 +8,9 @@ use std::hint::black_box;
 use campaign::ORIGINAL;
 use campaign::chain::chain;
 use kbench::prelude::*;
-use rayon::prelude::*;
 
 /// What every variant writes.
 const ANSWER: f32 = 7.0;
-
-/// Parts that the parallel share of a kernel is cut into: a multiple of all usual numbers of threads.
-const PARTS: u64 = 48;
 
 fn spin(rounds: usize, out: &mut [f32]) {
     black_box(chain::<ORIGINAL>(rounds as u64));
@@ -55,7 +51,7 @@ fn step_variant(n: usize, _at: usize, out: &mut [f32]) {
 
 /// All rounds one after the other.
 #[kernel_bench(
-    sizes = { rounds: [4_800_000], serial_percent: [10] },
+    sizes = { rounds: [48_000_000], serial_percent: [10] },
     inputs = |rounds, serial_percent| (rounds as u64, serial_percent as u64, zeros(1)),
     work = |rounds| rounds,
 )]
@@ -63,13 +59,13 @@ fn amdahl(rounds: u64, _serial_percent: u64, out: &mut [f32]) {
     spin(rounds as usize, out);
 }
 
-/// A share of the rounds one after the other, the others on as many threads as there are.
+/// A share of the rounds one after the other, the others in equal parts on all threads of the pool.
 #[kernel_bench(of = amdahl, parallel)]
 fn amdahl_parallel(rounds: u64, serial_percent: u64, out: &mut [f32]) {
     let serial = rounds * serial_percent / 100;
     black_box(chain::<ORIGINAL>(serial));
-    (0..PARTS as usize).into_par_iter().with_max_len(1).for_each(|_| {
-        black_box(chain::<ORIGINAL>((rounds - serial) / PARTS));
+    rayon::broadcast(|context| {
+        black_box(chain::<ORIGINAL>((rounds - serial) / context.num_threads() as u64));
     });
     out[0] = ANSWER;
 }

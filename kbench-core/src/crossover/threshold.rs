@@ -58,6 +58,8 @@ pub struct ThresholdFinding {
     pub above: Option<ThresholdPlace>,
     /// Where it is wrong by more than what is negligible, the worst first.
     pub costs: Vec<ThresholdPlace>,
+    /// Where it may be wrong most, by the figures.
+    pub risk: Option<ThresholdPlace>,
 }
 
 /// A measured size beside a threshold.
@@ -74,6 +76,8 @@ pub struct ThresholdPlace {
     pub speedup_high: f64,
     /// What following the claim costs here, as a share of the better time; negative when it gains.
     pub cost: f64,
+    /// What it costs at most, by the interval.
+    pub cost_high: f64,
 }
 
 /// The first point from which on a claim holds and one to either side, as far as they are on the curve.
@@ -111,13 +115,14 @@ impl Contest {
         let (mut too_low, mut too_high, mut is_sure) = (false, false, true);
         for (_, claimed, place) in &judged {
             let loss = if *claimed { 1.0 / place.speedup_high } else { place.speedup_low };
-            let risk = if *claimed { 1.0 / place.speedup_low } else { place.speedup_high };
             if loss > 1.0 + NEGLIGIBLE {
                 *(if *claimed { &mut too_low } else { &mut too_high }) = true;
                 costs.push(place.clone());
             }
-            is_sure &= risk < 1.0 + NEGLIGIBLE;
+            is_sure &= place.cost_high < NEGLIGIBLE;
         }
+        let risk = judged.iter().map(|(_, _, place)| place);
+        let risk = risk.max_by(|a, b| a.cost_high.total_cmp(&b.cost_high)).cloned();
         costs.sort_by(|a, b| b.cost.total_cmp(&a.cost));
         let verdict = match (too_low, too_high) {
             (true, _) => ThresholdVerdict::TooLow,
@@ -141,6 +146,7 @@ impl Contest {
             at: place(at),
             above: place(above),
             costs,
+            risk,
         })
         .filter(|_| !judged.is_empty())
     }
@@ -157,6 +163,7 @@ impl Contest {
             speedup_low: low,
             speedup_high: high,
             cost: slower - 1.0,
+            cost_high: if claimed { 1.0 / low } else { high } - 1.0,
         };
         (known.position, claimed, place)
     }

@@ -113,7 +113,8 @@ fn outcome(report: &Report) -> Exit {
     if names.is_empty() {
         return Exit::Fine;
     }
-    let (failed, all) = (report.failed().count(), report.rows.len());
+    let all = report.rows.len() + report.searched.len();
+    let failed = report.failed().count();
     say(&format!("error: {failed} of {all} rows failed\n{}", names.join("\n")));
     Exit::CheckFailed
 }

@@ -19,6 +19,8 @@ pub(super) struct KernelTable<'a> {
     /// Some variant has several thread counts, so there is a column for them.
     several_threads: bool,
     throughput: Throughput,
+    /// The base was named: how close others come to it matters more than who is best.
+    has_yardstick: bool,
 }
 
 /// The rate that the author asked for first: arithmetic, else memory, else work.
@@ -67,6 +69,7 @@ impl<'a> KernelTable<'a> {
                 && verdicts.iter().all(|verdict| verdict.starts_with("provisional ")),
             several_threads: several_threads(rows),
             throughput: Throughput::of(rows),
+            has_yardstick: rows.iter().any(|row| row.class.is_some()),
         }
     }
 
@@ -93,7 +96,8 @@ impl<'a> KernelTable<'a> {
             ("speed-up", Align::Right),
             ("95 % interval", Align::Left),
             ("adj. p", Align::Right),
-            ("best", Align::Right),
+            (if self.has_yardstick { "" } else { "best" }, Align::Right),
+            ("class", Align::Left),
             (self.throughput.title(), Align::Right),
             (if self.all_provisional { "provisional" } else { "verdict" }, Align::Left),
         ]);
@@ -126,7 +130,8 @@ impl<'a> KernelTable<'a> {
             text(comparison.speedup.map(|s| format!("{}×", units::digits(s)))),
             text(interval),
             text(comparison.p_adjusted.map(units::probability)),
-            text(best(row)),
+            text(best(row).filter(|_| !self.has_yardstick)),
+            text(row.class.map(str::to_owned)),
             text(self.throughput.rate(row).map(|rate| units::digits(rate / 1e9))),
             self.verdict(row),
         ]
@@ -140,16 +145,12 @@ impl<'a> KernelTable<'a> {
             (Status::Ok, Some(words)) => {
                 let bare = words.strip_prefix("provisional ").filter(|_| self.all_provisional);
                 let words = bare.unwrap_or(words);
-                let words = &match row.class {
-                    Some(class) => format!("{words} · {class}"),
-                    None => words.to_owned(),
-                };
                 if row.unstable {
                     return Cell::new(format!("{words} (?)"));
                 }
                 let tone = match words {
-                    words if words.contains("faster") => Tone::Good,
-                    words if words.contains("slower") => Tone::Bad,
+                    words if words.ends_with("faster") => Tone::Good,
+                    words if words.ends_with("slower") => Tone::Bad,
                     _ => Tone::Plain,
                 };
                 Cell::toned(words, tone)

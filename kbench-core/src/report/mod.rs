@@ -137,6 +137,7 @@ pub struct Seconds {
 impl Report {
     /// Rows whose results are wrong, or that failed to give any.
     pub fn failed(&self) -> impl Iterator<Item = &RowReport> {
-        self.rows.iter().filter(|row| matches!(row.status, Status::Failed(_)))
+        let rows = self.rows.iter().chain(&self.searched);
+        rows.filter(|row| matches!(row.status, Status::Failed(_)))
     }
 }

@@ -66,6 +66,7 @@ fn line(stage: Stage, done: f64, total: f64, passed: f64, what: &str) -> String 
         Stage::Checking => "checking",
         Stage::Calibrating => "calibrating",
         Stage::Measuring => "measuring",
+        Stage::Searching => "searching",
     };
     let share = if total > 0.0 { (done / total).clamp(0.0, 1.0) } else { 0.0 };
     let left = if share > 0.01 { units::seconds(passed / share - passed) } else { "?".to_owned() };

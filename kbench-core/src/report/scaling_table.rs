@@ -13,7 +13,7 @@ pub(super) fn scaling_table(found: &[&ScalingReport], style: Style) -> String {
         ("scaling", Align::Right),
         ("95 % interval", Align::Left),
         ("efficiency", Align::Right),
-        ("1 thread takes longer than the base by", Align::Left),
+        ("1 thread over the base", Align::Left),
     ]);
     for ScalingReport { variant, size, counts, overhead, .. } in found {
         for (i, count) in counts.iter().enumerate() {

@@ -118,7 +118,11 @@ pub(super) fn threshold(found: &Crossover, threshold: &ThresholdFinding) -> Stri
         ThresholdVerdict::TooLow => wrong("costs"),
         ThresholdVerdict::TooHigh => wrong("gives away"),
         ThresholdVerdict::Undecided => {
-            format!("{name} is undecided: the figures allow both; try --thorough{}", instead(found))
+            let risk = threshold.risk.as_ref().map_or_else(String::new, |place| {
+                let most = units::percent(place.cost_high);
+                format!(": it may cost up to {most} at {}", place.place.size)
+            });
+            format!("{name} is undecided{risk}{}", instead(found))
         }
     }
 }
@@ -228,8 +232,12 @@ fn fitted(fit: &FitReport) -> String {
 
 /// A share with its interval: `12 % [10, 14]`.
 pub(super) fn shares(Interval { value, low, high }: Interval) -> String {
-    let bare = |share: f64| units::percent(share).replace(" %", "");
-    format!("{} [{}, {}]", units::percent(value), bare(low), bare(high))
+    let digits = |share: f64| match 100.0 * share {
+        percent if percent.abs() >= 9.95 => format!("{percent:.0}"),
+        percent if percent.abs() >= 0.95 => format!("{percent:.1}"),
+        percent => format!("{percent:.3}"),
+    };
+    format!("{} % [{}, {}]", digits(value), digits(low), digits(high))
 }
 
 /// Exponents of all variants, and the knees of each.

@@ -108,6 +108,9 @@ pub(super) fn recommendation(rows: &[RowReport], variants: &[VariantSummary]) ->
     let by_size = by_size(rows);
     let gain = best.mean_speedup.map(|mean| format!(", {}× on average", units::digits(mean)));
     Some(match cost(best) {
+        _ if sizes == 1 => {
+            format!("take {label}{}", gain.unwrap_or_default().replace(" on average", ""))
+        }
         cost if cost < NEGLIGIBLE => format!(
             "take {label} at every size{}{}",
             gain.unwrap_or_default(),

@@ -76,7 +76,7 @@ fn short_release(os: &str) -> String {
 fn kernel(rows: &[RowReport], style: Style) -> String {
     let title = style.strong(&format!("{}  {}", rows[0].kernel, rows[0].element));
     let table = KernelTable::new(rows).render(style);
-    let notes = [legend(rows), check_line(rows), counts(rows), remarks(rows, style)].concat();
+    let notes = [legend(rows), check_line(rows), counts(rows), remarks(rows, rows, style)].concat();
     format!("\n{title}\n{table}{notes}")
 }
 
@@ -97,8 +97,20 @@ fn findings(report: &Report, kernel: &KernelReport, style: Style) -> String {
         tables += &format!("  scaling, against the same variant with {} {threads}\n", first.first);
         tables += &scaling_table(&scaling, style);
     }
+    tables += &searched_failures(report, kernel, style);
     let lines = kernel.findings.iter().chain(&kernel.recommendation);
     tables + &lines.map(|line| wrapped(&format!("→ {line}")) + "\n").collect::<String>()
+}
+
+/// What went wrong at sizes that nobody listed.
+fn searched_failures(report: &Report, kernel: &KernelReport, style: Style) -> String {
+    let is_here = |row: &&RowReport| row.kernel == kernel.kernel && row.element == kernel.element;
+    let is_failed = |row: &&RowReport| matches!(row.status, Status::Failed(_));
+    let failed: Vec<RowReport> =
+        report.searched.iter().filter(is_here).filter(is_failed).cloned().collect();
+    let listed = report.rows.iter().filter(is_here).cloned();
+    let all: Vec<RowReport> = listed.chain(failed.iter().cloned()).collect();
+    remarks(&failed, &all, style)
 }
 
 /// What the sizes mean: the axes when there are several, and the labels.
@@ -168,8 +180,8 @@ fn counts(rows: &[RowReport]) -> String {
     text
 }
 
-/// Remarks and reasons, each once with the rows that it is about.
-fn remarks(rows: &[RowReport], style: Style) -> String {
+/// Remarks and reasons of some of all rows of a kernel, each once with the rows that it is about.
+fn remarks(rows: &[RowReport], all: &[RowReport], style: Style) -> String {
     let mut groups: Vec<(String, Vec<&RowReport>)> = Vec::new();
     for row in rows {
         let remarks = match &row.status {
@@ -186,7 +198,7 @@ fn remarks(rows: &[RowReport], style: Style) -> String {
     }
     let mut text = String::new();
     for (remark, about) in groups {
-        let lines = wrapped(&format!("{}: {remark}", summary(&subjects(rows, &about))));
+        let lines = wrapped(&format!("{}: {remark}", summary(&subjects(all, &about))));
         text += &if remark.starts_with("FAILED") { style.bad(&lines) } else { lines };
         text.push('\n');
     }
@@ -303,7 +315,7 @@ fn foot(report: &Report, style: Style) -> String {
     let count =
         |wanted: fn(&Status) -> bool| report.rows.iter().filter(|r| wanted(&r.status)).count();
     let measured = count(|status| *status == Status::Ok);
-    let failed = count(|status| matches!(status, Status::Failed(_)));
+    let failed = report.failed().count();
     let skipped = count(|status| matches!(status, Status::Skipped(_)));
     let mut text = String::from("\n") + &sensitivity_lines(report);
     if measured > 0 {

@@ -1,7 +1,7 @@
 //! From the crossovers of a report to thresholds.
 
 use super::{TunedThreshold, date};
-use crate::crossover::{Claim, Crossover, Outcome, Suggestion};
+use crate::crossover::{Claim, Crossover, Outcome, Suggestion, Winner};
 use crate::report::Report;
 
 /// What a report says about thresholds.
@@ -36,13 +36,27 @@ pub fn collect(report: &Report) -> Collected {
                 let threshold = threshold(report, first, &values, note(&group));
                 collected.thresholds.push((threshold, first.source.claim));
             }
-            None => collected.undecided.push(format!(
-                "{} of {}: from where on it wins was not decided; try --thorough",
-                first.variant, first.kernel
-            )),
+            None => collected.undecided.push(reason(&group)),
         }
     }
     collected
+}
+
+/// Why a function has no threshold.
+fn reason(group: &[&Crossover]) -> String {
+    let open = group.iter().find(|found| value(found).is_none()).unwrap_or(&group[0]);
+    let why = match (open.outcome, open.crossings.last()) {
+        (Outcome::Crosses, Some(last)) if last.winner == Winner::Base => {
+            format!("the base wins from {} on", last.above.size)
+        }
+        (Outcome::Crosses, Some(last)) => format!(
+            "it wins from {} on, where the work is no more than before; let `work` count all of {}",
+            last.above.size,
+            open.along.join(", ")
+        ),
+        _ => "from where on it wins was not decided; try --thorough".to_owned(),
+    };
+    format!("{} of {}: {why}", open.variant, open.kernel)
 }
 
 /// The threshold along one way; none when it is not decided. Where the variant always wins, or never, the end of what was
