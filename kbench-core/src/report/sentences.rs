@@ -233,7 +233,7 @@ fn fitted(fit: &FitReport) -> String {
 /// A share with its interval: `12 % [10, 14]`.
 pub(super) fn shares(Interval { value, low, high }: Interval) -> String {
     let digits = |share: f64| match 100.0 * share {
-        percent if percent.abs() >= 9.95 => format!("{percent:.0}"),
+        percent if percent.abs() >= 99.5 => format!("{percent:.0}"),
         percent if percent.abs() >= 0.95 => format!("{percent:.1}"),
         percent => format!("{percent:.3}"),
     };
