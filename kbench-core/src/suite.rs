@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::check::{Coverage, check_plan};
+use crate::check::{CheckedRow, Coverage, Standing, check_plan};
 use crate::crossover::{self, Found, Origin, Prober, Search, has_contests};
 use crate::environment::{Conduct, CpuTimes, Environment, Throttling};
 use crate::gauge::Counters;
@@ -14,7 +14,7 @@ use crate::report::{
     PlanReport, Report, RowReport, SCHEMA, Seconds, assemble, growth_reports, kernel_reports,
     put_in_context, scaling_reports,
 };
-use crate::watch::{Round, Watch};
+use crate::watch::{Told, Watch};
 use crate::worker::Launcher;
 use crate::workers::Workers;
 
@@ -141,7 +141,8 @@ impl Suite {
             Some(_) => effort.budget.mul_f64(1.0 - SEARCH_SHARE),
             None => effort.budget,
         };
-        let first = stages.pass(plan, Coverage::EverySize, time, rules);
+        let mut first = stages.pass(plan, Coverage::EverySize, time, rules);
+        stages.complete(&mut first, rules);
         let found = search.map(|search| crossover::search(&first, search, *rules, &mut stages));
         let usage = before.and_then(|before| CpuTimes::read()?.usage_since(&before));
         record.conduct.others = usage.as_ref().map(|usage| usage.others);
@@ -190,7 +191,10 @@ impl Suite {
         let mut rows = assemble(&first, *rules, Origin::Listed);
         let searched = passes.iter().flat_map(|pass| assemble(pass, *rules, Origin::Searched));
         let mut searched: Vec<RowReport> = searched.collect();
-        let scaling = scaling_reports(&first, environment.cores);
+        let scaling = scaling_reports(
+            &first,
+            environment.cores_physical.unwrap_or(usize::MAX).min(environment.cores),
+        );
         put_in_context(&mut rows, &crossovers, &scaling);
         put_in_context(&mut searched, &crossovers, &scaling);
         let growth = growth_reports(&first, environment.caches);
@@ -242,18 +246,48 @@ struct Stages<'a> {
 impl Stages<'_> {
     /// Checks and measures a plan.
     fn pass(&mut self, plan: Plan, coverage: Coverage, time: Duration, judge: &dyn Judge) -> Pass {
-        let mut round = Round(self.watch);
-        let watch: &mut dyn Watch = match coverage {
-            Coverage::MoreSizes => &mut round,
-            Coverage::EverySize | Coverage::SmallSizes => round.0,
-        };
-        let Configuration { effort, seed, isolation, inspect, .. } = self.configuration;
         let begun = Instant::now();
-        let checked = check_plan(&plan, coverage, *seed, watch);
+        let checked =
+            check_plan(&plan, coverage, self.configuration.seed, &mut self.told(coverage));
         self.seconds.checking += begun.elapsed().as_secs_f64();
+        let measured = self.measure(&plan, &checked, coverage, time, judge);
+        Pass { plan, checked, measured }
+    }
+
+    /// Gives rows whose turn did not come the time that was kept for the search: what is listed comes first.
+    fn complete(&mut self, pass: &mut Pass, judge: &dyn Judge) {
+        let Pass { plan, checked, measured } = pass;
+        let left = self.seconds.budget - self.seconds.measuring;
+        let mut waiting = checked.clone();
+        let mut is_complete = true;
+        for (cell, rows) in waiting.iter_mut().enumerate() {
+            for (row, checked) in rows.iter_mut().enumerate() {
+                if measured.is_skipped(cell, row) {
+                    is_complete = false;
+                } else {
+                    checked.standing = Standing::Skipped("it had its turn".into());
+                }
+            }
+        }
+        if left <= 0.0 || is_complete {
+            return;
+        }
+        let time = Duration::from_secs_f64(left);
+        measured.complete(self.measure(plan, &waiting, Coverage::EverySize, time, judge));
+    }
+
+    fn measure(
+        &mut self,
+        plan: &Plan,
+        checked: &[Vec<CheckedRow>],
+        coverage: Coverage,
+        time: Duration,
+        judge: &dyn Judge,
+    ) -> Measured {
+        let Configuration { effort, seed, isolation, inspect, .. } = self.configuration;
         let assignment = Assignment {
-            plan: &plan,
-            checked: &checked,
+            plan,
+            checked,
             effort,
             time,
             seed: *seed,
@@ -262,11 +296,17 @@ impl Stages<'_> {
             launcher: self.launcher,
             judge,
         };
-        let measured = measure_plan(&assignment, watch);
-        self.seconds.checking += measured.spent.checking;
-        self.seconds.measuring += measured.spent.measuring;
-        self.seconds.inside += measured.spent.inside;
-        Pass { plan, checked, measured }
+        let measured = measure_plan(&assignment, &mut self.told(coverage));
+        self.seconds.add(measured.spent);
+        measured
+    }
+
+    /// Whoever watches, told of the search what it is.
+    fn told(&mut self, coverage: Coverage) -> Told<'_> {
+        match coverage {
+            Coverage::MoreSizes => Told::OfSearch(self.watch),
+            Coverage::EverySize | Coverage::SmallSizes => Told::AsItIs(self.watch),
+        }
     }
 }
 

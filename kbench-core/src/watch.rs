@@ -19,12 +19,20 @@ pub enum Stage {
     Searching,
 }
 
-/// Tells of a round of the search what is told of measuring.
-pub(crate) struct Round<'a>(pub(crate) &'a mut dyn Watch);
+/// Somebody who watches the stages of a run, or those of a search.
+pub(crate) enum Told<'a> {
+    /// Every stage is what it is.
+    AsItIs(&'a mut dyn Watch),
+    /// Every stage is part of the search.
+    OfSearch(&'a mut dyn Watch),
+}
 
-impl Watch for Round<'_> {
-    fn step(&mut self, _: Stage, done: f64, total: f64, what: &str) {
-        self.0.step(Stage::Searching, done, total, what);
+impl Watch for Told<'_> {
+    fn step(&mut self, stage: Stage, done: f64, total: f64, what: &str) {
+        match self {
+            Told::AsItIs(watch) => watch.step(stage, done, total, what),
+            Told::OfSearch(watch) => watch.step(Stage::Searching, done, total, what),
+        }
     }
 }
 

@@ -34,7 +34,7 @@ fn assert_near(crossover: &Value, truth: f64) {
     let work = |end: &str| crossing[end]["work"].as_f64().expect("a number");
     assert!(work("below") < 2.0 * truth && truth / 2.0 < work("above"), "{crossing}");
     assert_eq!(crossing["winner"], "variant");
-    assert!(crossing["octaves"].as_f64() <= Some(2.5), "{crossing}");
+    assert!(crossing["octaves"].as_f64().expect("a width") <= 2.5, "{crossing}");
 }
 
 #[test]
@@ -64,7 +64,7 @@ fn a_crossover_is_found_between_the_listed_sizes_and_the_threshold_is_judged() {
     run.assert_stdout("→ threshold 2048 of offset is too low: it costs");
     run.assert_stdout("→ linear beats twice at every size");
     run.assert_stdout("→ target `time < 1s` of offset: met");
-    run.assert_stdout("→ choose by size: linear up to 1024, offset from 65536 on");
+    run.assert_stdout("(linear up to 1024, offset from 65536 on)");
     let lines = run.stdout.lines().filter(|line| !line.starts_with("warning: "));
     let widest = lines.map(|line| line.chars().count()).max();
     assert!(widest <= Some(100), "{widest:?}\n{}", run.stdout);
@@ -103,7 +103,11 @@ fn several_axes_give_a_table_of_crossovers() {
         assert_eq!(crossover["along"], serde_json::json!(["n"]));
     }
     run.assert_stdout("crossovers of grid_offset along n");
-    run.assert_stdout("more=16384  n=");
+    run.assert_stdout("crossovers of grid_half along n");
+    for crossover in crossover(&document, "grid_half") {
+        assert_eq!(crossover["outcome"], "always-slower");
+    }
+    run.assert_stdout("more=16384  up to n=");
     let along = bench(&["--kernel", "grid", "--along", "mor"]);
     along.assert_code(4);
     along.assert_stderr("did you mean `more`?");
@@ -122,5 +126,8 @@ fn without_the_search_only_listed_sizes_are_measured_and_without_the_gate_a_targ
     let contradiction = bench(&["--tune", "--no-search"]);
     contradiction.assert_code(2);
     contradiction.assert_stderr("--tune needs the search");
+    let filtered = bench(&["--tune", "--size", "n>=1024"]);
+    filtered.assert_code(2);
+    filtered.assert_stderr("--tune needs all sizes of a kernel");
     bench(&["--gate", "much"]).assert_code(2);
 }

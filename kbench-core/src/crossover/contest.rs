@@ -55,7 +55,9 @@ fn positions(curve: &Curve) -> BTreeMap<Vec<usize>, f64> {
 /// The sizes of a kernel in the orders in which they are gone through. Labelled shapes are one way, by their work; of a
 /// grid there is a way for every combination of the other axes.
 pub fn ways(kernel: &KernelEntry, cells: &[Cell], along: Option<&str>) -> Vec<Vec<Size>> {
-    let sizes: Vec<&Size> = cells.iter().map(|cell| &cell.size).collect();
+    // A size without any work is on no way to anywhere.
+    let sizes: Vec<&Size> =
+        cells.iter().map(|cell| &cell.size).filter(|size| !size.values.contains(&0)).collect();
     let octaves = |axis: usize| {
         let values = || sizes.iter().map(|size| size.values[axis].max(1) as f64);
         (values().fold(1.0, f64::max) / values().fold(f64::INFINITY, f64::min)).log2()
@@ -159,7 +161,7 @@ impl Contest {
 
     /// Sizes that would narrow a bracket.
     pub(super) fn between(&mut self, tolerance: f64) -> Vec<Size> {
-        let is_new = |values: &[usize]| !self.asked.contains_key(values) && self.is_defined(values);
+        let is_new = |values: &[usize]| self.is_new(values);
         let points: Vec<Point> = self
             .gaps(tolerance)
             .into_iter()
@@ -181,8 +183,8 @@ impl Contest {
 
     /// Whether there is a size to measure in any of some gaps.
     pub(super) fn has_more(&self, gaps: &[(f64, f64)]) -> bool {
-        let is_defined = |values: &[usize]| self.is_defined(values);
-        gaps.iter().any(|(low, high)| self.curve.between(*low, *high, &is_defined).is_some())
+        let is_new = |values: &[usize]| self.is_new(values);
+        gaps.iter().any(|(low, high)| self.curve.between(*low, *high, &is_new).is_some())
     }
 
     /// Notes that some points are to be measured; gives those that were not before.
@@ -194,6 +196,11 @@ impl Contest {
             }
         }
         sizes
+    }
+
+    /// Whether a size can be measured, and was not asked for before.
+    fn is_new(&self, values: &[usize]) -> bool {
+        !self.asked.contains_key(values) && self.is_defined(values)
     }
 
     /// Whether the kernel and both rows say that they are defined at a size.

@@ -2,7 +2,8 @@
 //!
 //! From one size to the next, axes that grow by the same factor grow together (a square matrix stays square), others one
 //! after the other, the one that grows most first; so at most points of the way only one axis has a value that nobody
-//! listed. Positions on the way are octaves: doubling an axis, or several together, is one.
+//! listed. When an axis shrinks while another grows, all move together: no size on the way is larger than both ends.
+//! Positions on the way are octaves: doubling an axis, or several together, is one.
 
 use crate::plan::Size;
 
@@ -33,16 +34,15 @@ pub(super) struct Point {
     pub(super) size: Size,
 }
 
-/// A part of the way on which some axes grow by the same factor.
+/// A part of the way on which some axes move together.
 #[derive(Clone, Debug)]
 struct Stretch {
     start: f64,
-    /// In octaves; what the factor is when it is one of growth.
+    /// In octaves: as far as the axis goes that goes furthest.
     length: f64,
     from: Vec<usize>,
-    moving: Vec<usize>,
-    /// The factor as a logarithm to base two, negative when the axes shrink.
-    factor: f64,
+    /// The axes, each with its factor as a logarithm to base two, which is negative when it shrinks.
+    moving: Vec<(usize, f64)>,
 }
 
 impl Curve {
@@ -77,12 +77,18 @@ impl Curve {
 
     /// Axes that are not the same everywhere, as indices.
     pub(super) fn moving(&self) -> Vec<usize> {
-        let is_moving = |axis: &usize| self.stretches.iter().any(|s| s.moving.contains(axis));
+        let moves = |axis: usize, stretch: &Stretch| stretch.moving.iter().any(|(a, _)| *a == axis);
+        let is_moving = |axis: &usize| self.stretches.iter().any(|stretch| moves(*axis, stretch));
         (0..self.granules.len()).filter(is_moving).collect()
     }
 
     /// The point that is nearest to a position, with values as round as the listed ones are.
     pub(super) fn near(&self, position: f64) -> Point {
+        self.near_by(position, &|axis, value| self.rounded(axis, value))
+    }
+
+    /// The same with another idea of round values.
+    fn near_by(&self, position: f64, round: &dyn Fn(usize, f64) -> usize) -> Point {
         if let Some(listed) = self.listed.iter().find(|point| point.position == position) {
             return listed.clone();
         }
@@ -90,23 +96,23 @@ impl Curve {
         let passed = self.stretches.iter().take_while(is_before).count();
         let stretch = &self.stretches[passed.min(self.stretches.len() - 1)];
         let share = ((position - stretch.start) / stretch.length).clamp(0.0, 1.0);
-        let grown = |axis: usize, share: f64| {
-            let value = stretch.from[axis] as f64 * (stretch.factor * share).exp2();
-            self.rounded(axis, value)
+        let value = |axis: usize, factor: f64, share: f64| {
+            round(axis, stretch.from[axis] as f64 * (factor * share).exp2())
         };
         // The axis with the largest values has the finest steps; where it comes to lie the others follow.
-        let leader = stretch.moving.iter().copied().max_by_key(|axis| stretch.from[*axis]);
-        let leader = leader.unwrap_or(0);
-        let moved = (grown(leader, share) as f64 / stretch.from[leader] as f64).log2();
-        let share = moved / stretch.factor;
+        let leader = stretch.moving.iter().copied().max_by_key(|(axis, _)| stretch.from[*axis]);
+        let (leader, factor) = leader.unwrap_or((0, 1.0));
+        let moved = value(leader, factor, share) as f64 / stretch.from[leader] as f64;
+        let share = moved.log2() / factor;
         let mut values = stretch.from.clone();
-        for axis in &stretch.moving {
-            values[*axis] = grown(*axis, share);
+        for (axis, factor) in &stretch.moving {
+            values[*axis] = value(*axis, *factor, share);
         }
         Point { position: stretch.start + stretch.length * share, size: Size::of(values) }
     }
 
     /// A point between two positions, about in the middle, at which the kernel is defined; none when they are neighbours.
+    /// Powers of two are tried last, for kernels that are defined at no others.
     pub(super) fn between(
         &self,
         low: f64,
@@ -114,7 +120,11 @@ impl Curve {
         is_valid: &dyn Fn(&[usize]) -> bool,
     ) -> Option<Point> {
         let sizes = [self.near(low).size, self.near(high).size];
-        FRACTIONS.into_iter().map(|share| self.near(low + share * (high - low))).find(|point| {
+        let at = |share: f64| low + share * (high - low);
+        let power = |_: usize, value: f64| value.log2().round().exp2() as usize;
+        let round = FRACTIONS.into_iter().map(|share| self.near(at(share)));
+        let powers = FRACTIONS.into_iter().map(|share| self.near_by(at(share), &power));
+        round.chain(powers).find(|point| {
             low < point.position
                 && point.position < high
                 && !sizes.contains(&point.size)
@@ -135,22 +145,29 @@ impl Curve {
 /// The stretches from one size to another; none when they are the same.
 fn stretches_between(from: &[usize], to: &[usize], start: f64) -> Vec<Stretch> {
     let factor = |axis: usize| (to[axis] as f64 / from[axis] as f64).log2();
-    let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
-    for axis in (0..from.len()).filter(|axis| from[*axis] != to[*axis]) {
-        match groups.iter_mut().find(|(other, _)| (other - factor(axis)).abs() < SAME_FACTOR) {
-            Some((_, axes)) => axes.push(axis),
-            None => groups.push((factor(axis), vec![axis])),
+    let moving = (0..from.len()).filter(|axis| from[*axis] != to[*axis]);
+    let moving: Vec<(usize, f64)> = moving.map(|axis| (axis, factor(axis))).collect();
+    let mut groups: Vec<Vec<(usize, f64)>> = Vec::new();
+    let shrinks = moving.iter().any(|(_, factor)| *factor < 0.0);
+    for (axis, factor) in moving {
+        let belongs =
+            |group: &&mut Vec<(usize, f64)>| shrinks || (group[0].1 - factor).abs() < SAME_FACTOR;
+        match groups.iter_mut().find(belongs) {
+            Some(group) => group.push((axis, factor)),
+            None => groups.push(vec![(axis, factor)]),
         }
     }
-    groups.sort_by(|a, b| b.0.total_cmp(&a.0));
+    groups.sort_by(|a, b| b[0].1.total_cmp(&a[0].1));
     let (mut start, mut from) = (start, from.to_vec());
     let mut stretches = Vec::new();
-    for (factor, moving) in groups {
-        let length = factor.abs();
-        let ends: Vec<usize> = moving.iter().map(|axis| to[*axis]).collect();
-        let axes = moving.clone();
-        stretches.push(Stretch { start, length, from: from.clone(), moving, factor });
-        axes.into_iter().zip(ends).for_each(|(axis, end)| from[axis] = end);
+    for moving in groups {
+        let length = moving.iter().map(|(_, factor)| factor.abs()).fold(0.0, f64::max);
+        let next = moving.iter().fold(from.clone(), |mut next, (axis, _)| {
+            next[*axis] = to[*axis];
+            next
+        });
+        stretches.push(Stretch { start, length, from, moving });
+        from = next;
         start += length;
     }
     stretches
@@ -195,6 +212,27 @@ mod tests {
         let point = curve(&[&[10], &[40]]).between(0.0, 2.0, &even).expect("one of them");
         assert!(point.size.values[0].is_multiple_of(4) && point.position > 0.0, "{point:?}");
         assert!(curve(&[&[10], &[40]]).between(0.0, 2.0, &|_| false).is_none());
+    }
+
+    #[test]
+    fn no_size_on_the_way_is_larger_than_both_ends() {
+        let turned = curve(&[&[16, 1_000_000], &[1_000_000, 16]]);
+        let end = turned.listed()[1].position;
+        for step in 1..20 {
+            let size = turned.near(end * f64::from(step) / 20.0).size;
+            let product = size.values.iter().product::<usize>();
+            assert!((10_000_000..30_000_000).contains(&product), "{size:?}");
+        }
+        assert_eq!(middle(&turned, 0.0, end), Some(vec![4000, 4000]));
+    }
+
+    #[test]
+    fn a_kernel_of_powers_of_two_gets_powers_of_two() {
+        let power = |values: &[usize]| values[0].is_power_of_two();
+        let way = curve(&[&[1024], &[8192]]);
+        let point = way.between(0.0, 3.0, &power).expect("2048 or 4096");
+        assert!(power(&point.size.values), "{point:?}");
+        assert!(way.between(1.0, 2.0, &power).is_none());
     }
 
     #[test]

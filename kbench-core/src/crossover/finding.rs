@@ -139,7 +139,7 @@ pub struct Crossing {
 pub enum Limit {
     /// It is as narrow as was asked for.
     Tolerance,
-    /// No size lies between.
+    /// No size between can be measured.
     Neighbours,
     /// No winner is shown at the sizes between.
     Undecided,
@@ -238,13 +238,12 @@ impl Contest {
         let estimate = zero(known);
         let estimate = self.curve.near(estimate).size;
         let work = crate::plan::work_of(self.kernel, &estimate).unwrap_or(f64::NAN);
-        let inside = known.len() > 2;
         let gaps = self.gaps_of(bracket, tolerance);
-        let limit = match (inside, gaps.is_empty()) {
-            (false, true) => Limit::Tolerance,
-            (true, true) => Limit::Undecided,
-            (_, false) if !self.has_more(&gaps) => Limit::Neighbours,
-            (_, false) => Limit::Time,
+        let limit = match known.len() > 2 {
+            _ if self.has_more(&gaps) => Limit::Time,
+            true => Limit::Undecided,
+            false if gaps.is_empty() => Limit::Tolerance,
+            false => Limit::Neighbours,
         };
         Crossing {
             below: place(self.kernel, &below.size, below.work),
@@ -277,7 +276,8 @@ fn outcome(winners: &[Option<Winner>]) -> Outcome {
 /// Where a line through the log-ratios is zero, by weighted least squares, within the bracket.
 fn zero(known: &[Evidence]) -> f64 {
     let (first, last) = (known[0].position, known[known.len() - 1].position);
-    let weight = |e: &Evidence| 1.0 / (e.comparison.test.error.powi(2) + 1e-6);
+    // What is known best is not what is nearest to a straight line: no size counts for much more than the others.
+    let weight = |e: &Evidence| 1.0 / (e.comparison.test.error.powi(2) + 0.03_f64.powi(2));
     let sum = |value: &dyn Fn(&Evidence) -> f64| -> f64 {
         known.iter().map(|e| weight(e) * value(e)).sum::<f64>()
     };
@@ -292,12 +292,19 @@ fn zero(known: &[Evidence]) -> f64 {
 /// The value to write: that of the last change after which the variant wins.
 fn suggestion(crossings: &[Crossing]) -> Option<Suggestion> {
     let Crossing { below, above, winner, estimate, .. } = crossings.last()?;
-    if *winner != Winner::Variant || above.work.is_nan() || below.work >= above.work {
+    // Work may be any number; a threshold is a whole one between the two.
+    let (low, high) = (whole(below.work)?, whole(above.work)?);
+    if *winner != Winner::Variant || low >= high {
         return None;
     }
-    let (low, high) = (below.work as u64, above.work as u64);
-    let value = rounded(estimate.work.clamp(below.work + 1.0, above.work), low, high);
+    let estimate = if estimate.work.is_finite() { estimate.work } else { high as f64 };
+    let value = rounded(estimate.clamp(low as f64 + 1.0, high as f64), low, high);
     Some(Suggestion { value, low, high })
+}
+
+/// An amount of work as a whole number, if it is one that fits.
+pub(crate) fn whole(work: f64) -> Option<u64> {
+    (0.0..9e15).contains(&work).then_some(work as u64)
 }
 
 /// A power of two this close to where the times are equal, in octaves, is as good.
@@ -318,7 +325,7 @@ fn rounded(value: f64, low: u64, high: u64) -> u64 {
             ((value / unit).round() * unit) as u64
         })
         .find(is_inside)
-        .unwrap_or((value.round() as u64).clamp(low.saturating_add(1), high.max(low + 1)))
+        .unwrap_or((value.round() as u64).clamp(low + 1, high))
 }
 
 #[cfg(test)]
@@ -333,6 +340,21 @@ mod tests {
         assert_eq!(rounded(45_300.0, 45_200, 45_400), 45_300);
         assert_eq!(rounded(3.7, 2, 4), 4);
         assert_eq!(rounded(5.0, 4, 5), 5);
+    }
+
+    #[test]
+    fn work_that_is_no_whole_number_gives_no_value_to_write_and_no_panic() {
+        let crossing = |below: f64, above: f64| {
+            let place = |work| Place { size: String::new(), work };
+            let (below, above, estimate) = (place(below), place(above), place(f64::NAN));
+            let limit = Limit::Tolerance;
+            Crossing { below, above, winner: Winner::Variant, estimate, octaves: 0.1, limit }
+        };
+        for (below, above) in [(0.001, 0.002), (f64::NAN, 5.0), (3.0, f64::INFINITY), (7.0, 7.0)] {
+            assert_eq!(suggestion(&[crossing(below, above)]), None, "{below} {above}");
+        }
+        let found = suggestion(&[crossing(100.5, 200.0)]);
+        assert_eq!(found, Some(Suggestion { value: 200, low: 100, high: 200 }));
     }
 
     #[test]

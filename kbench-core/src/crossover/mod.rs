@@ -19,6 +19,7 @@ mod simulation;
 
 pub use contest::ways;
 pub use evidence::{Origin, Winner};
+pub(crate) use finding::whole;
 pub use finding::{
     Claim, Crossing, Crossover, EvidenceReport, Limit, Outcome, Place, Source, Suggestion,
 };

@@ -102,7 +102,7 @@ fn add(cells: &mut Vec<Cell>, contest: &Contest, size: Size) {
 fn rounds_ahead(contests: &[Contest], tolerance: f64) -> u32 {
     let gaps = contests.iter().flat_map(|contest| contest.gaps(tolerance));
     let widest = gaps.map(|(low, high)| high - low).fold(tolerance, f64::max);
-    (widest / tolerance).log2().ceil() as u32 + 1
+    ((widest / tolerance).log2().ceil() as u32).saturating_add(1)
 }
 
 /// Stops as soon as it is shown who wins.

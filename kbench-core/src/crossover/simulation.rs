@@ -95,7 +95,7 @@ struct Model {
 /// b·n against a + b·n / 2: equal at n = 8000.
 const AFFINE: Model = Model { base: |n| n, variant: |n| 4000.0 + n / 2.0 };
 
-/// The base has a step at 5000, where its data leaves a cache; before it loses, and from there on it wins no more.
+/// The base has a step at 5000, where its data leaves a cache: up to there it wins, and from there on it loses.
 const STEP: Model =
     Model { base: |n| if n < 5000.0 { n } else { 1.3 * n }, variant: |n| 1000.0 + 0.9 * n };
 
@@ -183,6 +183,13 @@ fn a_threshold_is_judged_by_what_it_costs() {
     assert_eq!((too_low, cost), (ThresholdVerdict::TooLow, Some(2048.0)));
     let (too_high, cost, _) = judged(32_768);
     assert_eq!((too_high, cost), (ThresholdVerdict::TooHigh, Some(16_384.0)));
+}
+
+#[test]
+fn a_threshold_beyond_all_sizes_is_not_called_right() {
+    let model = Model { base: |n| n, variant: |n| 1.5 * n };
+    let found = searched(5, &model, 0.005, Some(Threshold::Work(1 << 30)));
+    assert_eq!(found.threshold.map(|t| t.verdict), Some(ThresholdVerdict::Undecided));
 }
 
 #[test]

@@ -56,7 +56,8 @@ pub struct ThresholdFinding {
     pub at: Option<ThresholdPlace>,
     /// The smallest that is about an octave larger.
     pub above: Option<ThresholdPlace>,
-    /// Where it is wrong by more than what is negligible, the worst first.
+    /// Where it is wrong by more than what is negligible: first where the variant is wrongly claimed to win, the worst
+    /// first.
     pub costs: Vec<ThresholdPlace>,
     /// Where it may be wrong most, by the figures.
     pub risk: Option<ThresholdPlace>,
@@ -68,6 +69,8 @@ pub struct ThresholdPlace {
     /// The size.
     #[serde(flatten)]
     pub place: Place,
+    /// Whether the variant is claimed to win here.
+    pub claimed: bool,
     /// Time of the base over that of the variant.
     pub speedup: f64,
     /// Lower end of its interval, adjusted for the number of sizes.
@@ -108,7 +111,8 @@ pub(super) fn places(
 impl Contest {
     /// The claim of the variant's author, judged by the evidence; none without a claim or evidence.
     pub(super) fn judge_threshold(&self) -> Option<ThresholdFinding> {
-        let threshold = self.variant.variant.threshold?;
+        // The claim is about the kernel's own function, and about no yardstick.
+        let threshold = self.variant.variant.threshold.filter(|_| self.base.variant.is_base)?;
         let judged: Vec<(f64, bool, ThresholdPlace)> =
             self.evidence.iter().map(|known| self.beside(known, threshold)).collect();
         let mut costs: Vec<ThresholdPlace> = Vec::new();
@@ -124,12 +128,14 @@ impl Contest {
         let risk = judged.iter().map(|(_, _, place)| place);
         let risk = risk.max_by(|a, b| a.cost_high.total_cmp(&b.cost_high)).cloned();
         costs.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+        let is_tried = judged.iter().any(|(_, claimed, _)| *claimed);
         let verdict = match (too_low, too_high) {
             (true, _) => ThresholdVerdict::TooLow,
             (false, true) => ThresholdVerdict::TooHigh,
-            (false, false) if is_sure => ThresholdVerdict::Right,
+            (false, false) if is_sure && is_tried => ThresholdVerdict::Right,
             (false, false) => ThresholdVerdict::Undecided,
         };
+        costs.sort_by_key(|place| place.claimed != too_low);
         let at = judged.iter().position(|(_, claimed, _)| *claimed);
         let below = at.map_or(judged.len(), |at| at).checked_sub(1);
         let above = at.and_then(|at| {
@@ -158,6 +164,7 @@ impl Contest {
         let (low, high) = comparison.interval_among(self.evidence.len());
         let slower = if claimed { 1.0 / comparison.speedup } else { comparison.speedup };
         let place = ThresholdPlace {
+            claimed,
             place: place(self.kernel, &known.size, known.work),
             speedup: comparison.speedup,
             speedup_low: low,

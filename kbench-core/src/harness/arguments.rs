@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 
 use super::flags::{EXCLUSIVE, FLAGS, Flag, RESERVED, long, short};
+use crate::environment::MACHINE;
 use crate::plan::nearest;
 
 /// What was typed, flag by flag.
@@ -141,7 +142,8 @@ impl Arguments {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(), String> {
         let ours = variables.into_iter().filter_map(|(name, value)| {
-            let name = name.into_string().ok().filter(|name| name.starts_with("KBENCH_"))?;
+            let is_ours = |name: &String| name.starts_with("KBENCH_") && name != MACHINE;
+            let name = name.into_string().ok().filter(is_ours)?;
             Some((name, value))
         });
         let is_typed = |flag: &&str| self.values.contains_key(flag);

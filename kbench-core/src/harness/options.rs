@@ -66,6 +66,12 @@ impl Options {
         if tune && arguments.is_on("no-search") {
             return Err("--tune needs the search that --no-search leaves out; give one".into());
         }
+        let names_sizes = ["size", "axis", "skip"].iter().any(|name| arguments.is_on(name));
+        if tune && (names_sizes || !arguments.filters.is_empty()) {
+            let text = "--tune needs all sizes of a kernel: select with --kernel, and without \
+                        --size, --axis or filters";
+            return Err(text.into());
+        }
         Ok(Options {
             mode: mode(&arguments, default),
             configuration: Configuration {

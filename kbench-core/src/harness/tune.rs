@@ -44,6 +44,13 @@ pub(super) fn tune(report: &Report) -> Exit {
     exit
 }
 
+/// The folder of the lock file above the current one. What lies outside belongs to others: cargo's copies of dependencies
+/// are not for editing.
+fn workspace() -> Option<PathBuf> {
+    let here = std::env::current_dir().ok()?;
+    here.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).map(Path::to_owned)
+}
+
 /// A tuning file.
 #[derive(Debug, PartialEq)]
 struct Target {
@@ -63,7 +70,9 @@ impl Target {
             Claim::Tuned(tuned) => Some(tuned),
             Claim::None | Claim::Number | Claim::Condition => None,
         });
-        for tuned in tuned {
+        let workspace = workspace();
+        let is_ours = |path: &Path| workspace.as_ref().is_some_and(|ours| path.starts_with(ours));
+        for tuned in tuned.filter(|tuned| is_ours(Path::new(tuned.folder))) {
             if let Some(file) = tuned.file.map(Path::new).filter(|file| file.is_file()) {
                 return Target { path: file.to_owned(), manifest: None, is_at_home: true };
             }

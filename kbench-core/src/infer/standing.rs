@@ -39,8 +39,8 @@ impl Rank {
     }
 }
 
-/// Where each of some rows stands; none for rows without figures. The chance that any row is wrongly behind is the
-/// significance of the rules.
+/// Where each of some rows stands; none for rows without figures. The chance that any row of the cell is wrongly
+/// behind is the significance of the rules.
 pub fn standings(
     observations: &Observations,
     rows: &[usize],
@@ -52,7 +52,9 @@ pub fn standings(
     let Some(&(best, least)) = timed.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return vec![None; rows.len()];
     };
-    let level = rules.significance / (timed.len() - 1).max(1) as f64;
+    // The best is chosen by its time, so every pair may have been the one that is compared.
+    let pairs = timed.len() * (timed.len() - 1) / 2;
+    let level = rules.significance / pairs.max(1) as f64;
     let standing = |row: &usize| {
         let time = timed.iter().find(|(other, _)| other == row)?.1;
         let comparison = compare(observations, best, *row, look).filter(|_| *row != best);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::{Definition, Implementation};
+use super::{Definition, Implementation, guard};
 
 /// A place in the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -165,6 +165,13 @@ pub struct Condition {
     pub holds: fn(&[usize]) -> bool,
 }
 
+impl Condition {
+    /// Whether it holds at a size; one that panics there does not.
+    pub fn guarded(&self, size: &[usize]) -> bool {
+        guard(|| (self.holds)(size)).unwrap_or(false)
+    }
+}
+
 /// From where on a variant is claimed to beat the base.
 #[derive(Clone, Copy)]
 pub enum Threshold {
@@ -181,7 +188,7 @@ impl Threshold {
     pub fn holds(&self, work: f64, size: &[usize]) -> bool {
         match self {
             Threshold::Work(from) => work >= *from as f64,
-            Threshold::When(condition) => (condition.holds)(size),
+            Threshold::When(condition) => condition.guarded(size),
             Threshold::Tuned(tuned) => work >= tuned.work as f64,
         }
     }

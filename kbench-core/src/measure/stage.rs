@@ -68,6 +68,28 @@ impl Measured {
         let calibrations = rows.into_iter().filter_map(|row| self.rows[cell][row].calibration);
         calibrations.map(|calibration| calibration.overhead_share()).fold(0.0, f64::max)
     }
+
+    /// Whether the turn of a row did not come.
+    pub fn is_skipped(&self, cell: usize, row: usize) -> bool {
+        self.rows[cell][row].skipped.is_some()
+    }
+
+    /// Takes over what a later pass over the same plan found about rows whose turn had not come.
+    pub fn complete(&mut self, later: Measured) {
+        let Measured { measurement, rows, looks, spent, .. } = later;
+        self.measurement.launches.extend(measurement.launches);
+        for (cell, rows) in rows.into_iter().enumerate() {
+            for (row, found) in rows.into_iter().enumerate() {
+                if self.is_skipped(cell, row) {
+                    self.rows[cell][row] = found;
+                    self.looks[cell] = self.looks[cell].or(looks[cell]);
+                }
+            }
+        }
+        self.spent.measuring += spent.measuring;
+        self.spent.inside += spent.inside;
+        self.spent.checking += spent.checking;
+    }
 }
 
 /// A plan with all that was found about it.

@@ -108,6 +108,27 @@ fn pair() -> [&'static VariantEntry; 2] {
 }
 
 #[test]
+fn rows_whose_turn_did_not_come_are_completed_and_others_stay_as_they_are() {
+    let row = |skipped: Option<&str>, bytes| RowMeasured {
+        skipped: skipped.map(Into::into),
+        bytes: Some(bytes),
+        ..RowMeasured::default()
+    };
+    let of = |rows, look| Measured {
+        measurement: Measurement { launches: vec![Launch::default()] },
+        rows: vec![rows],
+        looks: vec![look],
+        ..Measured::default()
+    };
+    let mut measured = of(vec![row(None, 1.0), row(Some("no time"), 2.0)], None);
+    measured.complete(of(vec![row(Some("not asked"), 3.0), row(None, 4.0)], Some(Look::ONLY)));
+    let bytes: Vec<Option<f64>> = measured.rows[0].iter().map(|row| row.bytes).collect();
+    assert_eq!(bytes, [Some(1.0), Some(4.0)]);
+    assert!(!measured.is_skipped(0, 1) && measured.looks[0] == Some(Look::ONLY));
+    assert_eq!(measured.measurement.launches.len(), 2);
+}
+
+#[test]
 fn every_row_gets_its_samples() {
     let effort = Effort { samples: Some(10), ..Effort::quick() };
     let bench = Bench::new(&[variant_of_double("double", 1, right)], effort);

@@ -125,7 +125,9 @@ impl Plan {
                 }
                 let rows: Vec<Row> =
                     chosen.iter().flat_map(|v| rows_of(v, threads, selection.ignored)).collect();
-                let base = rows.iter().position(|row| selection.is_base(row.variant));
+                // A base in several pools is the one with most threads.
+                let bases = rows.iter().enumerate().filter(|(_, r)| selection.is_base(r.variant));
+                let base = bases.max_by_key(|(_, row)| row.threads).map(|(index, _)| index);
                 let own_function = kernel.variants.iter().copied().find(|v| v.is_base);
                 cells.push(Cell { kernel: kernel.entry, own_function, base, size, rows });
             }

@@ -1,6 +1,7 @@
 //! Crossovers along one axis for several values of the others.
 
 use super::Style;
+use super::sentences::axes;
 use super::table::{Align, Cell, Table};
 use crate::crossover::{Crossing, Crossover, Outcome, ThresholdVerdict, Winner};
 
@@ -8,18 +9,18 @@ use crate::crossover::{Crossing, Crossover, Outcome, ThresholdVerdict, Winner};
 pub(super) fn crossover_table(found: &[&Crossover], style: Style) -> String {
     let mut table = Table::new(vec![
         ("at", Align::Left),
-        ("base wins up to", Align::Left),
-        ("variant wins from", Align::Left),
+        ("base wins", Align::Left),
+        ("variant wins", Align::Left),
         ("octaves", Align::Right),
         ("threshold", Align::Left),
     ]);
     for crossover in found {
-        let held: Vec<String> =
-            crossover.held.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
         let verdict = crossover.threshold.as_ref().map(|threshold| threshold.verdict);
         let verdict = verdict.map_or("", ThresholdVerdict::words);
         let (base, variant, octaves) = bounds(crossover);
-        table.push([held.join(","), base, variant, octaves, verdict.into()].map(Cell::new).into());
+        table.push(
+            [axes(&crossover.held), base, variant, octaves, verdict.into()].map(Cell::new).into(),
+        );
     }
     table.render(style)
 }
@@ -28,7 +29,14 @@ fn bounds(crossover: &Crossover) -> (String, String, String) {
     let everywhere = || "everywhere".to_owned();
     match (crossover.outcome, crossover.crossings.as_slice()) {
         (_, [Crossing { below, above, winner: Winner::Variant, octaves, .. }]) => {
-            (below.size.clone(), above.size.clone(), format!("{octaves:.2}"))
+            let (base, variant) =
+                (format!("up to {}", below.size), format!("from {} on", above.size));
+            (base, variant, format!("{octaves:.2}"))
+        }
+        (_, [Crossing { below, above, octaves, .. }]) => {
+            let (variant, base) =
+                (format!("up to {}", below.size), format!("from {} on", above.size));
+            (base, variant, format!("{octaves:.2}"))
         }
         (_, [_, ..]) => ("changes several times".into(), String::new(), String::new()),
         (Outcome::AlwaysFaster, []) => (String::new(), everywhere(), String::new()),

@@ -5,7 +5,7 @@ use crate::crossover::ThresholdVerdict;
 use crate::infer::{Attainment, Rank};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 58] = [
+const COLUMNS: [&str; 59] = [
     "kernel",
     "variant",
     "backend",
@@ -60,6 +60,7 @@ const COLUMNS: [&str; 58] = [
     "crossover_high",
     "targets_met",
     "targets_missed",
+    "targets_undecided",
     "scaling",
     "scaling_low",
     "scaling_high",
@@ -76,7 +77,7 @@ pub fn csv(report: &Report) -> String {
     text
 }
 
-fn fields(row: &RowReport) -> [String; 58] {
+fn fields(row: &RowReport) -> [String; 59] {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let whole = |value: Option<u64>| value.map(|v| v.to_string()).unwrap_or_default();
     let (comparison, check) = (&row.comparison, &row.check);
@@ -140,6 +141,7 @@ fn fields(row: &RowReport) -> [String; 58] {
         number(crossover.crossover_high),
         targets(Attainment::Met),
         targets(Attainment::Missed),
+        targets(Attainment::Undecided),
         number(scaling.scaling),
         number(scaling.scaling_low),
         number(scaling.scaling_high),

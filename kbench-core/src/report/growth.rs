@@ -1,5 +1,7 @@
 //! How times grow with work.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::crossover::ways;
@@ -20,6 +22,8 @@ pub struct GrowthReport {
     pub variant: &'static str,
     /// Threads of its own pool.
     pub threads: Option<usize>,
+    /// Values of the axes that stay the same.
+    pub held: BTreeMap<&'static str, usize>,
     /// The smallest size.
     pub from: String,
     /// The largest.
@@ -92,10 +96,21 @@ impl Way<'_> {
             element: kernel.element,
             variant: row.variant.name,
             threads: row.threads,
+            held: self.held(),
             from: size(first),
             to: size(last),
             growth,
         })
+    }
+
+    fn held(&self) -> BTreeMap<&'static str, usize> {
+        let sizes: Vec<&Size> = self.cells.iter().map(|c| &self.pass.plan.cells[*c].size).collect();
+        let axes = self.pass.plan.cells[self.cells[0]].kernel.axes.iter().copied().enumerate();
+        let value = |(axis, name): (usize, &'static str)| {
+            let value = sizes[0].values[axis];
+            sizes.iter().all(|size| size.values[axis] == value).then_some((name, value))
+        };
+        axes.filter_map(value).collect()
     }
 
     fn point(&self, index: usize, row: &Row) -> Option<GrowthPoint> {

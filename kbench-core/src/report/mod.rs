@@ -4,6 +4,7 @@ mod assemble;
 mod context;
 mod crossover_table;
 mod csv;
+mod findings;
 mod growth;
 mod json;
 mod kernel_table;
@@ -40,7 +41,7 @@ use serde::Serialize;
 
 use crate::crossover::Crossover;
 use crate::environment::Environment;
-use crate::measure::{Effort, Isolation};
+use crate::measure::{Effort, Isolation, Spent};
 
 /// Version of the run document; grows when a reader of the former version would misread the new one.
 pub const SCHEMA: u32 = 1;
@@ -132,6 +133,15 @@ pub struct Seconds {
     pub inside_share: Option<f64>,
     /// The limit that was set for measuring.
     pub budget: f64,
+}
+
+impl Seconds {
+    /// Adds what a measuring stage took.
+    pub(crate) fn add(&mut self, spent: Spent) {
+        self.checking += spent.checking;
+        self.measuring += spent.measuring;
+        self.inside += spent.inside;
+    }
 }
 
 impl Report {

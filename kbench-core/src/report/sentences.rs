@@ -1,5 +1,7 @@
 //! Findings as plain sentences.
 
+use std::collections::BTreeMap;
+
 use super::{FitReport, GrowthReport, RowReport, ScalingReport, VariantSummary, units};
 use crate::crossover::{
     Crossing, Crossover, Limit, Outcome, Suggestion, ThresholdFinding, ThresholdPlace,
@@ -9,9 +11,7 @@ use crate::infer::{Attainment, Interval, NEGLIGIBLE};
 
 /// Who wins where, and what that says of the threshold.
 pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> {
-    let held: Vec<String> =
-        found.held.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
-    let at = if is_one_of_many { format!("at {}: ", held.join(",")) } else { String::new() };
+    let at = if is_one_of_many { format!("at {}: ", axes(&found.held)) } else { String::new() };
     let reservation = if found.provisional { " (provisional)" } else { "" };
     let mut sentences = vec![format!("{at}{}{reservation}", who_wins(found))];
     if let Some(threshold) = &found.threshold {
@@ -23,8 +23,9 @@ pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> 
 fn who_wins(found: &Crossover) -> String {
     let Crossover { variant, base, from, to, crossings, .. } = found;
     let everywhere = format!("at every size from {} to {}", from.size, to.size);
-    let furthest = found.evidence.iter().map(|e| e.speedup.ln().abs()).fold(0.0, f64::max);
-    if furthest < NEGLIGIBLE {
+    let ends = found.evidence.iter().flat_map(|known| [known.speedup_low, known.speedup_high]);
+    let furthest = ends.map(|end| end.ln().abs()).fold(0.0, f64::max);
+    if furthest < NEGLIGIBLE && found.crossings.is_empty() {
         let share = units::percent(furthest.exp_m1());
         return format!("{variant} and {base} are within {share} of each other {everywhere}");
     }
@@ -66,7 +67,7 @@ fn one_crossing(found: &Crossover, crossing: &Crossing) -> String {
     let why = match limit {
         Limit::Tolerance => String::new(),
         Limit::Time => ", for want of time".to_owned(),
-        Limit::Neighbours => ", and no size lies between".to_owned(),
+        Limit::Neighbours => ", and no size between can be measured".to_owned(),
         Limit::Undecided => ", and between them no winner is shown".to_owned(),
     };
     format!(
@@ -101,9 +102,10 @@ pub(super) fn threshold(found: &Crossover, threshold: &ThresholdFinding) -> Stri
     let ThresholdFinding { claim, verdict, costs, .. } = threshold;
     let name = format!("threshold {claim} of {}", found.variant);
     let worst = costs.first();
+    let side = costs.iter().filter(|place| Some(place.claimed) == worst.map(|w| w.claimed)).count();
     let cost =
         |place: &ThresholdPlace| format!("{} at {}", units::percent(place.cost), place.place.size);
-    let others = match costs.len() {
+    let others = match side {
         0 | 1 => String::new(),
         count => format!(", the worst of {count} sizes"),
     };
@@ -122,7 +124,11 @@ pub(super) fn threshold(found: &Crossover, threshold: &ThresholdFinding) -> Stri
                 let most = units::percent(place.cost_high);
                 format!(": it may cost up to {most} at {}", place.place.size)
             });
-            format!("{name} is undecided{risk}{}", instead(found))
+            let why = match threshold.at {
+                Some(_) => risk,
+                None => format!(": no size up to {} is large enough to try it", found.to.size),
+            };
+            format!("{name} is undecided{why}{}", instead(found))
         }
     }
 }
@@ -141,6 +147,25 @@ fn instead(found: &Crossover) -> String {
         }
         (None, _) => String::new(),
     }
+}
+
+/// Thresholds that were not judged.
+pub(super) fn untried(rows: &[RowReport], crossovers: &[&Crossover]) -> Vec<String> {
+    let mut sentences: Vec<String> = Vec::new();
+    for row in rows.iter().filter(|row| row.time_ns.is_some()) {
+        let Some(threshold) = &row.threshold else { continue };
+        if crossovers.iter().any(|found| found.variant == row.variant) {
+            continue;
+        }
+        let sentence = format!(
+            "threshold {threshold} of {} is not judged: that takes the base, two sizes with figures, and the search",
+            row.variant
+        );
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+    }
+    sentences
 }
 
 /// The targets of a kernel's variants, each once.
@@ -243,7 +268,19 @@ pub(super) fn shares(Interval { value, low, high }: Interval) -> String {
 /// Exponents of all variants, and the knees of each.
 pub(super) fn growth<'a>(found: impl Iterator<Item = &'a GrowthReport>) -> Vec<String> {
     let found: Vec<&GrowthReport> = found.collect();
-    let name = |report: &GrowthReport| with_threads(report.variant, report.threads);
+    let is_one_of_many = |report: &GrowthReport| {
+        let same = |other: &&&GrowthReport| {
+            other.variant == report.variant && other.threads == report.threads
+        };
+        found.iter().filter(same).count() > 1
+    };
+    let name = |report: &GrowthReport| {
+        let name = with_threads(report.variant, report.threads);
+        match is_one_of_many(report) {
+            true => format!("{name} at {}", axes(&report.held)),
+            false => name,
+        }
+    };
     let exponent = |report: &&GrowthReport| {
         let Interval { value, low, high } = report.growth.exponent;
         format!("{} {value:.2} [{low:.2}, {high:.2}]", name(report))
@@ -253,7 +290,7 @@ pub(super) fn growth<'a>(found: impl Iterator<Item = &'a GrowthReport>) -> Vec<S
     if !exponents.is_empty() {
         sentences.push(format!("time grows with work to the power of: {}", exponents.join(", ")));
     }
-    for report in found {
+    for report in &found {
         for knee in &report.growth.knees {
             let cache = match knee.cache {
                 Some(cache) => format!(", where its data leaves the {cache} cache"),
@@ -294,6 +331,12 @@ pub(super) fn wins(variants: &[VariantSummary]) -> Option<String> {
     };
     let parts: Vec<String> = variants.iter().map(part).collect();
     (variants.len() > 1).then(|| format!("of {sizes} sizes: {}", parts.join("; ")))
+}
+
+/// `dim=1024,rows=16`.
+pub(super) fn axes(held: &BTreeMap<&'static str, usize>) -> String {
+    let pairs: Vec<String> = held.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
+    pairs.join(",")
 }
 
 /// A variant with its thread count, where it has several.

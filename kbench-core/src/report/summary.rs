@@ -52,12 +52,12 @@ pub(super) fn variants(rows: &[RowReport]) -> Vec<VariantSummary> {
 fn summary(rows: &[&RowReport]) -> VariantSummary {
     let with = |rank: Rank| rows.iter().filter(|row| row.rank == Some(rank)).count();
     let speedups: Vec<f64> = rows.iter().filter_map(|row| row.comparison.speedup).collect();
-    // Errors of different sizes are independent: those of their mean add up as squares do.
+    // Sizes share their launches, so their errors may go together: the interval is as wide as theirs on average.
     let halves = rows.iter().filter_map(|row| {
         let (low, high) = (row.comparison.speedup_low?, row.comparison.speedup_high?);
-        Some(((high / low).ln() / 2.0).powi(2))
+        Some((high / low).ln() / 2.0)
     });
-    let half = halves.sum::<f64>().sqrt() / speedups.len().max(1) as f64;
+    let half = halves.sum::<f64>() / speedups.len().max(1) as f64;
     let mean = (!speedups.is_empty()).then(|| geometric_mean(&speedups));
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.best_share).collect();
     VariantSummary {
@@ -80,53 +80,47 @@ fn geometric_mean(values: &[f64]) -> f64 {
 
 /// What to take, in words; none when there is nothing to choose from.
 ///
-/// Below 5 % a difference is negligible, and the simpler is taken, which is the base; from 10 % on the faster.
+/// Below 5 % a difference is negligible, and the simpler is taken, which is the base; from 10 % on the faster; between, it is
+/// to be weighed. Only what is shown counts.
 pub(super) fn recommendation(rows: &[RowReport], variants: &[VariantSummary]) -> Option<String> {
     let sizes = variants.iter().map(|variant| variant.sizes).max()?;
     let complete: Vec<&VariantSummary> = variants.iter().filter(|v| v.sizes == sizes).collect();
-    if complete.len() < 2 {
+    let best = complete.iter().max_by(|a, b| a.mean_best_share.total_cmp(&b.mean_best_share))?;
+    if variants.len() < 2 {
         return None;
     }
-    let cost = |variant: &VariantSummary| 1.0 / variant.mean_best_share - 1.0;
-    let best = complete.iter().min_by(|a, b| cost(a).total_cmp(&cost(b)))?;
-    let base = complete.iter().find(|variant| variant.is_base);
     let several = variants.iter().any(|v| v.variant == best.variant && v.threads != best.threads);
-    let label = match several {
+    let best_name = match several {
         true => format!("{} with {} threads", best.variant, best.threads),
         false => best.variant.to_owned(),
     };
-    if let Some(base) = base.filter(|base| cost(base) < NEGLIGIBLE) {
-        return Some(match cost(base) {
-            cost if cost < 0.0005 => format!("take {}: nothing is faster", base.variant),
-            cost => format!(
-                "take {}, the simpler: choosing by size would gain {} on average, which is negligible",
-                base.variant,
-                units::percent(cost)
-            ),
-        });
+    let everywhere = if sizes > 1 { " at every size" } else { "" };
+    let average = if sizes > 1 { " on average" } else { "" };
+    let Some(base) = complete.iter().find(|variant| variant.is_base) else {
+        return Some(format!("without a base: {best_name} comes closest to the best{everywhere}"));
+    };
+    if base.wins + base.shared_wins == base.sizes {
+        return Some(format!("take {}: nothing is shown to be faster", base.variant));
     }
+    // What the base costs against the best of every size, and against the best single variant.
+    let (by_size_gain, gain) =
+        (1.0 / base.mean_best_share - 1.0, best.mean_best_share / base.mean_best_share - 1.0);
     let by_size = by_size(rows);
-    let gain = best.mean_speedup.map(|mean| format!(", {}× on average", units::digits(mean)));
-    Some(match cost(best) {
-        _ if sizes == 1 => {
-            format!("take {label}{}", gain.unwrap_or_default().replace(" on average", ""))
-        }
-        cost if cost < NEGLIGIBLE => format!(
-            "take {label} at every size{}{}",
-            gain.unwrap_or_default(),
-            match cost {
-                cost if cost < 0.0005 => String::new(),
-                cost => format!("; choosing by size would gain {}", units::percent(cost)),
-            }
+    let is_one_enough = 1.0 / best.mean_best_share - 1.0 < NEGLIGIBLE || !by_size.contains(' ');
+    let (gain, what) = match is_one_enough {
+        true => (gain, format!("{best_name}{everywhere}")),
+        false => (by_size_gain, format!("the best of every size ({by_size})")),
+    };
+    let percent = units::percent(gain);
+    Some(match gain {
+        gain if gain < NEGLIGIBLE => format!(
+            "take {}: {what} would gain {percent}{average}, which is negligible",
+            base.variant
         ),
-        _ if !by_size.contains(' ') => {
-            format!("take {by_size}: nothing is shown to be faster at any size")
+        gain if gain < WORTHWHILE => {
+            format!("weigh it: {what} gains {percent}{average} over {}", base.variant)
         }
-        cost if cost < WORTHWHILE => format!(
-            "weigh it: {label} at every size costs {} on average against choosing by size ({by_size})",
-            units::percent(cost)
-        ),
-        _ => format!("choose by size: {by_size}"),
+        gain => format!("take {what}: {}×{average}", units::digits(1.0 + gain)),
     })
 }
 
@@ -180,6 +174,7 @@ pub fn kernel_reports(
         let findings = here
             .iter()
             .flat_map(|found| sentences::crossover(found, is_one_of_many(found)))
+            .chain(sentences::untried(rows, &here))
             .chain(sentences::targets(rows))
             .chain(
                 scaling.iter().filter(|s| is_here(&s.kernel, s.element)).filter_map(sentences::law),
@@ -237,10 +232,18 @@ mod tests {
 
     #[test]
     fn a_small_difference_is_negligible_a_middling_one_is_weighed_and_a_large_one_is_taken() {
-        assert_eq!(advice(150.0, 120.0), "take base: nothing is faster");
-        assert!(advice(99.0, 97.0).starts_with("take base, the simpler"), "{}", advice(99.0, 97.0));
-        assert_eq!(advice(80.0, 50.0), "take other at every size, 1.58× on average");
-        assert!(advice(115.0, 85.0).starts_with("weigh it: "), "{}", advice(115.0, 85.0));
-        assert_eq!(advice(200.0, 50.0), "choose by size: base up to 10, other from 20 on");
+        assert_eq!(advice(150.0, 120.0), "take base: nothing is shown to be faster");
+        assert_eq!(
+            advice(99.0, 97.0),
+            "take base: other at every size would gain 2.0 % on average, which is negligible"
+        );
+        assert_eq!(
+            advice(94.0, 93.0),
+            "weigh it: other at every size gains 7.0 % on average over base"
+        );
+        assert_eq!(advice(80.0, 50.0), "take other at every size: 1.58× on average");
+        let by_size =
+            "take the best of every size (base up to 10, other from 20 on): 1.41× on average";
+        assert_eq!(advice(200.0, 50.0), by_size);
     }
 }

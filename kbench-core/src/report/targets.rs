@@ -3,9 +3,10 @@
 use serde::Serialize;
 
 use super::{RowReport, Status, units};
-use crate::infer::{Attainment, Calm, Comparison, Estimate, Mean, Observations, compare};
+use crate::infer::{Attainment, Calm, Comparison, Estimate, Mean, Observations, Scope, compare};
 use crate::kernel::{Expectation, Metric};
 use crate::measure::{Look, Pass};
+use crate::plan::Row;
 
 const NO_CEILING: &str = "no ceiling is measured on this backend";
 const NO_COMPARISON: &str = "there is no base to compare with, or it has no figures";
@@ -23,52 +24,92 @@ pub struct TargetReport {
     pub reason: String,
 }
 
-/// Judges all targets of a pass. The chance that any is wrongly said to be met or missed is 5 %: intervals are adjusted for
-/// their number.
+/// Judges all targets of a pass, at the largest thread count of each variant. The chance that any is wrongly said to be met
+/// or missed is 5 %: intervals are adjusted for their number. One launch cannot show that a target is missed.
 pub(super) fn judge_targets(
     pass: &Pass,
     rows: &mut [RowReport],
     comparisons: &[(usize, Comparison)],
 ) {
     let calm = Calm::of(&pass.measured.measurement);
-    let wanted = targets(pass, rows);
-    for Target { index, cell, row, expectation } in &wanted {
-        let report = &mut rows[*index];
-        let judged = match expectation.metric {
-            _ if report.time_ns.is_none() => Err(NO_FIGURES),
-            Metric::Ceiling => Err(NO_CEILING),
-            Metric::Speedup => comparisons
-                .iter()
-                .find(|(other, _)| other == index)
-                .map(|(_, comparison)| {
-                    let interval = comparison.interval_among(wanted.len());
-                    (1.0, comparison.speedup, interval)
-                })
-                .ok_or(NO_COMPARISON),
-            Metric::Best => best_other(pass, *cell, *row, calm)
-                .map(|comparison| {
-                    (1.0, comparison.speedup, comparison.interval_among(wanted.len()))
-                })
-                .ok_or(NO_OTHERS),
-            Metric::Time => {
-                let observations = Observations::of(&pass.measured.measurement, *cell, calm);
-                Estimate::among(&observations.times(*row), wanted.len())
-                    .map(|estimate| (1e9, estimate.time, (estimate.low, estimate.high)))
-                    .ok_or(NO_FIGURES)
-            }
+    let wanted = targets(pass);
+    let judge = Judge { pass, comparisons, calm, count: wanted.len() };
+    for target in &wanted {
+        let report = judge.report(target, &rows[target.index]);
+        rows[target.index].expectations.push(report);
+    }
+}
+
+/// What targets are judged by.
+struct Judge<'a> {
+    pass: &'a Pass,
+    comparisons: &'a [(usize, Comparison)],
+    calm: Calm,
+    /// How many targets there are.
+    count: usize,
+}
+
+/// A figure with its interval, in the unit of its limit times a scale.
+struct Figure {
+    scale: f64,
+    value: f64,
+    interval: (f64, f64),
+    scope: Scope,
+}
+
+impl Judge<'_> {
+    fn report(&self, target: &Target, row: &RowReport) -> TargetReport {
+        let Target { expectation, .. } = target;
+        let (verdict, reason) = match (&row.status, self.figure(target)) {
+            (Status::Ok, Ok(figure)) => verdict(expectation, &figure),
+            (Status::Ok, Err(reason)) => (Attainment::Undecided, reason.to_owned()),
+            (status, _) => (Attainment::Undecided, status.to_string()),
         };
-        report.expectations.push(match judged {
-            Ok((scale, figure, interval)) => TargetReport {
-                target: expectation.text,
-                verdict: Attainment::of(expectation.bound, scale * expectation.value, interval),
-                reason: reason(expectation.metric, figure, interval),
-            },
-            Err(reason) => TargetReport {
-                target: expectation.text,
-                verdict: Attainment::Undecided,
-                reason: reason.to_owned(),
-            },
-        });
+        TargetReport { target: expectation.text, verdict, reason }
+    }
+
+    fn figure(&self, target: &Target) -> Result<Figure, &'static str> {
+        let of = |comparison: &Comparison| Figure {
+            scale: 1.0,
+            value: comparison.speedup,
+            interval: comparison.interval_among(self.count),
+            scope: comparison.scope,
+        };
+        match target.expectation.metric {
+            Metric::Ceiling => Err(NO_CEILING),
+            Metric::Speedup => {
+                let mut found = self.comparisons.iter().filter(|(row, _)| *row == target.index);
+                found.next().map(|(_, comparison)| of(comparison)).ok_or(NO_COMPARISON)
+            }
+            Metric::Best => {
+                let found = best_other(self.pass, target.cell, target.row, self.calm);
+                found.as_ref().map(of).ok_or(NO_OTHERS)
+            }
+            Metric::Time => {
+                let measurement = &self.pass.measured.measurement;
+                let observations = Observations::of(measurement, target.cell, self.calm);
+                let estimate = Estimate::among(&observations.times(target.row), self.count);
+                let figure = |estimate: Estimate| Figure {
+                    scale: 1e9,
+                    value: estimate.time,
+                    interval: (estimate.low, estimate.high),
+                    scope: observations.scope,
+                };
+                estimate.map(figure).ok_or(NO_FIGURES)
+            }
+        }
+    }
+}
+
+fn verdict(expectation: &Expectation, figure: &Figure) -> (Attainment, String) {
+    let Figure { scale, value, interval, scope } = *figure;
+    let limit = scale * expectation.value;
+    let reason = reason(expectation.metric, value, interval);
+    match (Attainment::of(expectation.bound, limit, interval), scope) {
+        (Attainment::Missed, Scope::Segments) => {
+            (Attainment::Undecided, format!("{reason} in one launch"))
+        }
+        (verdict, _) => (verdict, reason),
     }
 }
 
@@ -76,8 +117,11 @@ pub(super) fn judge_targets(
 fn best_other(pass: &Pass, cell: usize, row: usize, calm: Calm) -> Option<Comparison> {
     let Pass { measured, .. } = pass;
     let observations = Observations::of(&measured.measurement, cell, calm);
-    let others = (0..measured.rows[cell].len())
-        .filter(|other| *other != row && measured.rows[cell][*other].failure.is_none());
+    let rows = &pass.plan.cells[cell].rows;
+    let is_other = |other: &usize| !std::ptr::eq(rows[*other].variant, rows[row].variant);
+    let others = (0..rows.len())
+        .filter(is_other)
+        .filter(|other| measured.rows[cell][*other].failure.is_none());
     let timed = others.filter_map(|other| Some((other, Mean::of(&observations.times(other))?)));
     let (best, _) = timed.min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
     compare(&observations, best, row, measured.looks[cell].unwrap_or(Look::ONLY))
@@ -92,17 +136,20 @@ struct Target {
     expectation: Expectation,
 }
 
-/// The targets of all rows that ran, at the sizes that they are about.
-fn targets(pass: &Pass, rows: &[RowReport]) -> Vec<Target> {
+/// The targets of all variants at the sizes that they are about.
+fn targets(pass: &Pass) -> Vec<Target> {
     let mut targets = Vec::new();
     let mut index = 0;
     for (number, cell) in pass.plan.cells.iter().enumerate() {
         for (row, planned) in cell.rows.iter().enumerate() {
             let is_about = |expectation: &&Expectation| {
-                expectation.at.is_none_or(|at| (at.holds)(&cell.size.values))
+                expectation.at.is_none_or(|at| at.guarded(&cell.size.values))
             };
-            let runs = rows[index].status == Status::Ok;
-            let expectations = planned.variant.expectations.iter().filter(|_| runs);
+            let has_more = |other: &Row| {
+                std::ptr::eq(other.variant, planned.variant) && other.threads > planned.threads
+            };
+            let is_meant = !planned.ignored && !cell.rows.iter().any(has_more);
+            let expectations = planned.variant.expectations.iter().filter(|_| is_meant);
             targets.extend(expectations.filter(is_about).map(|expectation| Target {
                 index,
                 cell: number,

@@ -2,11 +2,9 @@
 
 use std::fmt::Write;
 
-use super::crossover_table::crossover_table;
+use super::findings::findings;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
-use super::scaling_table::scaling_table;
-use super::{KernelReport, MemoryReport, Report, RowReport, ScalingReport, Status, Style, units};
-use crate::crossover::Crossover;
+use super::{MemoryReport, Report, RowReport, Status, Style, units};
 use crate::environment::Environment;
 use crate::gauge::CounterFigures;
 
@@ -80,39 +78,6 @@ fn kernel(rows: &[RowReport], style: Style) -> String {
     format!("\n{title}\n{table}{notes}")
 }
 
-/// Who wins where, what that says of thresholds and targets, and what to take.
-fn findings(report: &Report, kernel: &KernelReport, style: Style) -> String {
-    let is_here = |c: &&Crossover| c.kernel == kernel.kernel && c.element == kernel.element;
-    let here: Vec<&Crossover> = report.crossovers.iter().filter(is_here).collect();
-    let mut tables = String::new();
-    for found in here.chunk_by(|a, b| a.variant == b.variant).filter(|found| found.len() > 1) {
-        let axes = found[0].along.join(", ");
-        tables += &format!("  crossovers of {} along {axes}\n", found[0].variant);
-        tables += &crossover_table(found, style);
-    }
-    let is_here = |s: &&ScalingReport| s.kernel == kernel.kernel && s.element == kernel.element;
-    let scaling: Vec<&ScalingReport> = report.scaling.iter().filter(is_here).collect();
-    if let Some(first) = scaling.first() {
-        let threads = if first.first == 1 { "thread" } else { "threads" };
-        tables += &format!("  scaling, against the same variant with {} {threads}\n", first.first);
-        tables += &scaling_table(&scaling, style);
-    }
-    tables += &searched_failures(report, kernel, style);
-    let lines = kernel.findings.iter().chain(&kernel.recommendation);
-    tables + &lines.map(|line| wrapped(&format!("→ {line}")) + "\n").collect::<String>()
-}
-
-/// What went wrong at sizes that nobody listed.
-fn searched_failures(report: &Report, kernel: &KernelReport, style: Style) -> String {
-    let is_here = |row: &&RowReport| row.kernel == kernel.kernel && row.element == kernel.element;
-    let is_failed = |row: &&RowReport| matches!(row.status, Status::Failed(_));
-    let failed: Vec<RowReport> =
-        report.searched.iter().filter(is_here).filter(is_failed).cloned().collect();
-    let listed = report.rows.iter().filter(is_here).cloned();
-    let all: Vec<RowReport> = listed.chain(failed.iter().cloned()).collect();
-    remarks(&failed, &all, style)
-}
-
 /// What the sizes mean: the axes when there are several, and the labels.
 fn legend(rows: &[RowReport]) -> String {
     let axes: Vec<&str> =
@@ -181,7 +146,7 @@ fn counts(rows: &[RowReport]) -> String {
 }
 
 /// Remarks and reasons of some of all rows of a kernel, each once with the rows that it is about.
-fn remarks(rows: &[RowReport], all: &[RowReport], style: Style) -> String {
+pub(super) fn remarks(rows: &[RowReport], all: &[RowReport], style: Style) -> String {
     let mut groups: Vec<(String, Vec<&RowReport>)> = Vec::new();
     for row in rows {
         let remarks = match &row.status {
@@ -227,7 +192,7 @@ fn subjects(all: &[RowReport], about: &[&RowReport]) -> Vec<String> {
 }
 
 /// Text in lines of at most 100 columns, indented, and further from the second on.
-fn wrapped(text: &str) -> String {
+pub(super) fn wrapped(text: &str) -> String {
     let mut lines = vec![String::from(" ")];
     for word in text.split(' ') {
         let last = lines.len() - 1;

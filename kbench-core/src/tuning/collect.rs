@@ -1,8 +1,11 @@
 //! From the crossovers of a report to thresholds.
 
 use super::{TunedThreshold, date};
-use crate::crossover::{Claim, Crossover, Outcome, Suggestion, Winner};
+use crate::crossover::{Claim, Crossover, Outcome, Suggestion, Winner, whole};
 use crate::report::Report;
+
+/// The threshold of a variant that never wins: the largest number that the file can hold.
+const NEVER: u64 = i64::MAX as u64;
 
 /// What a report says about thresholds.
 #[derive(Clone, Debug, Default)]
@@ -13,14 +16,15 @@ pub struct Collected {
     pub undecided: Vec<String>,
 }
 
-/// The threshold of every variant that claims a number. A function has one threshold: where it was measured along several
-/// ways, or for several element types, their geometric mean, with an interval around all of them.
+/// The threshold of every variant that claims a number about the kernel's own function. A function has one threshold: where
+/// it was measured along several ways, or for several element types, their geometric mean, with an interval around all.
 pub fn collect(report: &Report) -> Collected {
     let mut collected = Collected::default();
     let mut groups: Vec<Vec<&Crossover>> = Vec::new();
-    let tunable =
-        |found: &&Crossover| matches!(found.source.claim, Claim::Number | Claim::Tuned(_));
-    for found in report.crossovers.iter().filter(tunable) {
+    let is_number = |found: &&Crossover| {
+        matches!(found.source.claim, Claim::Number | Claim::Tuned(_)) && found.threshold.is_some()
+    };
+    for found in report.crossovers.iter().filter(is_number) {
         let key = |found: &Crossover| {
             (found.source.krate.clone(), found.source.function, found.kernel.clone())
         };
@@ -30,11 +34,10 @@ pub fn collect(report: &Report) -> Collected {
         }
     }
     for group in groups {
-        let first = group[0];
-        match group.iter().map(|found| value(found)).collect::<Option<Vec<_>>>() {
-            Some(values) => {
-                let threshold = threshold(report, first, &values, note(&group));
-                collected.thresholds.push((threshold, first.source.claim));
+        match together(&group) {
+            Some(value) => {
+                let threshold = threshold(report, group[0], &value, note(&group));
+                collected.thresholds.push((threshold, group[0].source.claim));
             }
             None => collected.undecided.push(reason(&group)),
         }
@@ -42,13 +45,36 @@ pub fn collect(report: &Report) -> Collected {
     collected
 }
 
+/// The threshold along all ways; none when one of them has none, or when the variant never wins along some and does along
+/// others, which no number can say.
+fn together(group: &[&Crossover]) -> Option<Suggestion> {
+    let values: Vec<Suggestion> = group.iter().map(|found| value(found)).collect::<Option<_>>()?;
+    let nevers = values.iter().filter(|suggestion| suggestion.value == NEVER).count();
+    if nevers > 0 {
+        return values.into_iter().next().filter(|_| nevers == group.len());
+    }
+    let logarithms = values.iter().map(|suggestion| (suggestion.value.max(1) as f64).ln());
+    let mean = (logarithms.sum::<f64>() / values.len() as f64).exp();
+    Some(Suggestion {
+        value: if values.len() == 1 { values[0].value } else { mean.round() as u64 },
+        low: values.iter().map(|suggestion| suggestion.low).min()?,
+        high: values.iter().map(|suggestion| suggestion.high).max()?,
+    })
+}
+
 /// Why a function has no threshold.
 fn reason(group: &[&Crossover]) -> String {
-    let open = group.iter().find(|found| value(found).is_none()).unwrap_or(&group[0]);
+    let is_never = |found: &&&Crossover| found.outcome == Outcome::AlwaysSlower;
+    let open = group.iter().find(|found| value(found).is_none());
+    let open = open.or(group.iter().find(is_never)).unwrap_or(&group[0]);
     let why = match (open.outcome, open.crossings.last()) {
         (Outcome::Crosses, Some(last)) if last.winner == Winner::Base => {
             format!("the base wins from {} on", last.above.size)
         }
+        (Outcome::AlwaysSlower, _) => format!(
+            "at {} it never wins, and elsewhere it does; write a condition instead of a number",
+            open.to.size
+        ),
         (Outcome::Crosses, Some(last)) => format!(
             "it wins from {} on, where the work is no more than before; let `work` count all of {}",
             last.above.size,
@@ -59,18 +85,17 @@ fn reason(group: &[&Crossover]) -> String {
     format!("{} of {}: {why}", open.variant, open.kernel)
 }
 
-/// The threshold along one way; none when it is not decided. Where the variant always wins, or never, the end of what was
-/// measured is as good a threshold as any.
+/// The threshold along one way; none when it is not decided. Where the variant always wins, the smallest size that was
+/// measured is as good as any; where it never does, nothing is known of larger ones, and the base stays.
 fn value(found: &Crossover) -> Option<Suggestion> {
     match found.outcome {
         Outcome::Crosses => found.suggestion.clone(),
         Outcome::AlwaysFaster => {
-            let from = found.from.work as u64;
+            let from = whole(found.from.work)?;
             Some(Suggestion { value: from, low: 0, high: from })
         }
         Outcome::AlwaysSlower => {
-            let beyond = found.to.work as u64 + 1;
-            Some(Suggestion { value: beyond, low: found.to.work as u64, high: beyond })
+            Some(Suggestion { value: NEVER, low: whole(found.to.work)?, high: NEVER })
         }
         Outcome::SometimesFaster | Outcome::SometimesSlower | Outcome::Undecided => None,
     }
@@ -79,12 +104,9 @@ fn value(found: &Crossover) -> Option<Suggestion> {
 fn threshold(
     report: &Report,
     found: &Crossover,
-    values: &[Suggestion],
+    value: &Suggestion,
     note: String,
 ) -> TunedThreshold {
-    let logarithms = values.iter().map(|suggestion| (suggestion.value.max(1) as f64).ln());
-    let mean = (logarithms.sum::<f64>() / values.len() as f64).exp();
-    let ends = |end: fn(&Suggestion) -> u64| values.iter().map(end);
     let environment = &report.environment;
     TunedThreshold {
         krate: found.source.krate.clone(),
@@ -92,9 +114,9 @@ fn threshold(
         kernel: found.kernel.clone(),
         base: found.base.to_owned(),
         machine: environment.kind(),
-        value: if values.len() == 1 { values[0].value } else { mean.round() as u64 },
-        low: ends(|suggestion| suggestion.low).min().unwrap_or(0),
-        high: ends(|suggestion| suggestion.high).max().unwrap_or(0),
+        value: value.value,
+        low: value.low,
+        high: value.high,
         code: found.source.code.to_owned(),
         measured: date(report.started),
         how: format!(

@@ -47,4 +47,9 @@ fn grid_offset(n: usize, more: usize, out: &mut [f32]) {
     spin((n + more) / 8, out);
 }
 
+#[kernel_bench(of = grid)]
+fn grid_half(n: usize, _more: usize, out: &mut [f32]) {
+    spin(n / 2, out);
+}
+
 kbench::main!(measure);

@@ -138,40 +138,71 @@ fn append(path: &Path, record: &Record) -> Result<(), String> {
     written.map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Prints, for every kernel and set of flags, how often the bracket held the truth and how wide it was.
+/// Prints the table of a file of records.
 fn table(path: &Path) -> Result<(), String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let lines = lines(&text)?;
+    let mut stdout = std::io::stdout().lock();
+    stdout.write_all(lines.as_bytes()).map_err(|error| error.to_string())
+}
+
+/// For every kernel and set of flags, how often the bracket held the truth and how wide it was.
+fn lines(text: &str) -> Result<String, String> {
     let records: Vec<Record> = text
         .lines()
         .map(|line| serde_json::from_str(line).map_err(|error| format!("`{line}`: {error}")))
         .collect::<Result<_, _>>()?;
-    let mut groups: Vec<(&str, &str)> =
-        records.iter().map(|r| (r.kernel.as_str(), r.flags.as_str())).collect();
+    let key = |record: &Record| (record.kernel.clone(), record.flags.clone());
+    let mut groups: Vec<(String, String)> = records.iter().map(key).collect();
     groups.sort_unstable();
     groups.dedup();
     let mut lines = String::from(
-        "| kernel | flags | holds the truth | no bracket | width, median | width, 95 % | seconds |\n",
+        "| kernel | flags | holds the truth | no bracket | width, median | width, 95 % | seconds |\n\
+         | --- | --- | --- | --- | --- | --- | --- |\n",
     );
-    lines += "| --- | --- | --- | --- | --- | --- | --- |\n";
-    for (kernel, flags) in groups {
-        let of: Vec<&Record> = records
-            .iter()
-            .filter(|r| (r.kernel.as_str(), r.flags.as_str()) == (kernel, flags))
-            .collect();
+    for group in groups {
+        let of: Vec<&Record> = records.iter().filter(|record| key(record) == group).collect();
         let hits = of.iter().filter(|record| record.is_hit()).count();
         let none = of.iter().filter(|record| record.brackets.is_empty()).count();
         let mut widths: Vec<f64> =
             of.iter().flat_map(|record| record.brackets.iter().map(|b| b.octaves)).collect();
         widths.sort_by(f64::total_cmp);
-        let width = |share: f64| widths.get((share * widths.len() as f64) as usize).copied();
-        let [median, most] =
-            [width(0.5), width(0.95)].map(|w| w.map_or("–".into(), |w| format!("{w:.2}")));
+        let width = |share: f64| {
+            let width = widths.get((share * widths.len() as f64) as usize);
+            width.map_or("–".to_owned(), |width| format!("{width:.2}"))
+        };
         let seconds = of.iter().map(|record| record.seconds).sum::<f64>() / of.len() as f64;
+        let (kernel, flags) = group;
         lines += &format!(
-            "| {kernel} | {flags} | {hits}/{} | {none} | {median} | {most} | {seconds:.1} |\n",
-            of.len()
+            "| {kernel} | {flags} | {hits}/{} | {none} | {} | {} | {seconds:.1} |\n",
+            of.len(),
+            width(0.5),
+            width(0.95)
         );
     }
-    let mut stdout = std::io::stdout().lock();
-    stdout.write_all(lines.as_bytes()).map_err(|error| error.to_string())
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_published_table_is_that_of_the_published_results() {
+        let results = include_str!("../../../results/crossovers-2026-11-15.jsonl");
+        let table = lines(results).expect("records");
+        let document = include_str!("../../../../docs/crossovers.md");
+        assert!(document.contains(&table), "docs/crossovers.md should have\n{table}");
+    }
+
+    #[test]
+    fn crossovers_are_placed_all_over_the_range() {
+        let places: Vec<usize> = (1..=100).map(truth).collect();
+        let octaves = (RANGE.1 / RANGE.0).log2().floor() as u32;
+        for octave in 0..octaves {
+            let from = RANGE.0 * f64::from(octave).exp2();
+            let inside = places.iter().filter(|p| (from..2.0 * from).contains(&(**p as f64)));
+            assert!(inside.count() > 5, "few crossovers from {from} on");
+        }
+    }
 }
