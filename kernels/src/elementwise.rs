@@ -22,7 +22,7 @@ pub fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
 }
 
 /// [`saxpy`] on all cores.
-#[kernel_bench(of = saxpy, parallel, threshold = tuned(1 << 18))]
+#[kernel_bench(of = saxpy, parallel, threshold = tuned(160_000))]
 pub fn saxpy_rayon(a: f32, x: &[f32], y: &mut [f32]) {
     y.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN)).for_each(|(y, x)| saxpy(a, x, y));
 }
@@ -48,7 +48,7 @@ pub fn add(x: &[f32], y: &[f32], out: &mut [f32]) {
 }
 
 /// [`add`] on all cores.
-#[kernel_bench(of = add, parallel, threshold = tuned(1 << 18))]
+#[kernel_bench(of = add, parallel, threshold = tuned(140_000))]
 pub fn add_rayon(x: &[f32], y: &[f32], out: &mut [f32]) {
     out.par_chunks_mut(GRAIN)
         .zip(x.par_chunks(GRAIN))

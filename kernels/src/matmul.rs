@@ -57,7 +57,7 @@ pub fn matmul_blocked(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
 }
 
 /// [`matmul_blocked`] with rows of the result shared among all cores.
-#[kernel_bench(of = matmul, parallel, threshold = tuned(1 << 18))]
+#[kernel_bench(of = matmul, parallel, threshold = tuned(50_000))]
 pub fn matmul_rayon(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     let k = b.len() / n;
     a.par_chunks(TASK_ROWS * k)

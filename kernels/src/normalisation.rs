@@ -27,7 +27,7 @@ pub fn rms_norm(x: &[f32], w: &[f32], eps: f32, out: &mut [f32]) {
 }
 
 /// [`rms_norm`] with rows shared among all cores.
-#[kernel_bench(of = rms_norm, parallel, threshold = tuned(65_536))]
+#[kernel_bench(of = rms_norm, parallel, threshold = tuned(100_000))]
 pub fn rms_norm_rayon(x: &[f32], w: &[f32], eps: f32, out: &mut [f32]) {
     let rows = rows_per_task(w.len());
     x.par_chunks(rows * w.len())
@@ -75,7 +75,7 @@ pub fn softmax(x: &[f32], dim: usize, out: &mut [f32]) {
 }
 
 /// [`softmax`] with rows shared among all cores.
-#[kernel_bench(of = softmax, parallel, threshold = tuned(16_384))]
+#[kernel_bench(of = softmax, parallel, threshold = tuned(1 << 13))]
 pub fn softmax_rayon(x: &[f32], dim: usize, out: &mut [f32]) {
     let rows = rows_per_task(dim);
     x.par_chunks(rows * dim)

@@ -1,9 +1,10 @@
 //! Kernels whose crossover, or whose serial fraction, is known exactly, under kbench.
 //!
-//! All costs are rounds of one chain of dependent operations, so two variants take the same time where they make the same
-//! number of rounds. Where that is, is an axis that is set on the command line: all searches are the same machine code.
+//! Costs of crossovers are rounds of one chain of dependent operations, so two variants take the same time where they make
+//! the same number of rounds. Where that is, is an axis that is set on the command line: all searches are the same machine code.
 
 use std::hint::black_box;
+use std::time::{Duration, Instant};
 
 use campaign::ORIGINAL;
 use campaign::chain::chain;
@@ -13,8 +14,9 @@ use rayon::prelude::*;
 /// What every variant writes.
 const ANSWER: f32 = 7.0;
 
-/// Parts that the parallel share of a kernel is cut into: so many that waiting for the last one does not count.
-const PARTS: usize = 1920;
+/// Parts that a parallel share is cut into: so many that waiting for the last one does not count, and not so many that
+/// starting them does.
+const PARTS: usize = 9600;
 
 fn spin(rounds: usize, out: &mut [f32]) {
     black_box(chain::<ORIGINAL>(rounds as u64));
@@ -53,26 +55,34 @@ fn step_variant(n: usize, _at: usize, out: &mut [f32]) {
     spin(n * 11 / 40, out);
 }
 
-/// All rounds one after the other.
+/// All the time at once.
 #[kernel_bench(
-    sizes = { rounds: [48_000_000], serial_percent: [10] },
-    inputs = |rounds, serial_percent| (rounds as u64, serial_percent as u64, zeros(1)),
-    work = |rounds| rounds,
+    sizes = { microseconds: [1_000_000], serial_percent: [10] },
+    inputs = |microseconds, serial_percent| (microseconds as u64, serial_percent as u64, zeros(1)),
+    work = |microseconds| microseconds,
 )]
-fn amdahl(rounds: u64, _serial_percent: u64, out: &mut [f32]) {
-    spin(rounds as usize, out);
+fn amdahl(microseconds: u64, _serial_percent: u64, out: &mut [f32]) {
+    pass(Duration::from_micros(microseconds));
+    out[0] = ANSWER;
 }
 
-/// A share of the rounds one after the other, the others in small parts by whichever thread is free: nobody waits for a
-/// thread that is slow.
+/// A share of the time on one thread, the rest in small parts by whichever thread is free.
 #[kernel_bench(of = amdahl, parallel)]
-fn amdahl_parallel(rounds: u64, serial_percent: u64, out: &mut [f32]) {
-    let serial = rounds * serial_percent / 100;
-    black_box(chain::<ORIGINAL>(serial));
-    (0..PARTS).into_par_iter().with_max_len(1).for_each(|_| {
-        black_box(chain::<ORIGINAL>((rounds - serial) / PARTS as u64));
-    });
+fn amdahl_parallel(microseconds: u64, serial_percent: u64, out: &mut [f32]) {
+    let all = Duration::from_micros(microseconds);
+    let serial = all * serial_percent as u32 / 100;
+    pass(serial);
+    (0..PARTS).into_par_iter().with_max_len(1).for_each(|_| pass((all - serial) / PARTS as u32));
     out[0] = ANSWER;
+}
+
+/// Lets a time pass. Parts are of time and not of work: on a machine whose cores are not all as fast as one of them alone, the
+/// fraction would be another.
+fn pass(time: Duration) {
+    let begun = Instant::now();
+    while begun.elapsed() < time {
+        std::hint::spin_loop();
+    }
 }
 
 kbench::main!(measure);
