@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::{FitReport, GrowthReport, RowReport, ScalingReport, VariantSummary, units};
+use super::{
+    FitReport, GrowthReport, RowReport, ScalingReport, TargetReport, VariantSummary, units,
+};
 use crate::crossover::{
     Crossing, Crossover, Limit, Outcome, Suggestion, ThresholdFinding, ThresholdPlace,
     ThresholdVerdict, Winner,
@@ -168,44 +170,48 @@ pub(super) fn untried(rows: &[RowReport], crossovers: &[&Crossover]) -> Vec<Stri
     sentences
 }
 
+/// One target of a variant, wherever it was judged.
+struct TargetEverywhere<'a> {
+    variant: &'a str,
+    text: &'a str,
+    found: Vec<(&'a RowReport, &'a TargetReport)>,
+}
+
 /// The targets of a kernel's variants, each once.
 pub(super) fn targets(rows: &[RowReport]) -> Vec<String> {
-    let mut groups: Vec<(&str, &str, Vec<(&RowReport, Attainment, &str)>)> = Vec::new();
+    let mut groups: Vec<TargetEverywhere<'_>> = Vec::new();
     for row in rows {
         for target in &row.expectations {
-            let found = (row, target.verdict, target.reason.as_str());
-            let is_same = |(variant, text, _): &&mut (&str, &str, _)| {
-                *variant == row.variant && *text == target.target
+            let is_same = |group: &&mut TargetEverywhere<'_>| {
+                group.variant == row.variant && group.text == target.target
             };
             match groups.iter_mut().find(is_same) {
-                Some((_, _, found_here)) => found_here.push(found),
-                None => groups.push((row.variant, target.target, vec![found])),
+                Some(group) => group.found.push((row, target)),
+                None => groups.push(TargetEverywhere {
+                    variant: row.variant,
+                    text: target.target,
+                    found: vec![(row, target)],
+                }),
             }
         }
     }
-    groups.iter().map(|(variant, text, found)| target(variant, text, found)).collect()
+    groups.iter().map(target).collect()
 }
 
-fn target(variant: &str, text: &str, found: &[(&RowReport, Attainment, &str)]) -> String {
-    let of = |wanted: Attainment| found.iter().filter(move |(_, verdict, _)| *verdict == wanted);
+fn target(TargetEverywhere { variant, text, found }: &TargetEverywhere<'_>) -> String {
+    let of = |wanted: Attainment| found.iter().filter(move |(_, t)| t.verdict == wanted);
     let mut parts = Vec::new();
-    let met = of(Attainment::Met).count();
-    if met > 0 {
-        parts.push(if met == found.len() {
-            "met".to_owned()
-        } else {
-            format!("met at {met} of {} sizes", found.len())
-        });
+    match of(Attainment::Met).count() {
+        0 => {}
+        met if met == found.len() => parts.push("met".to_owned()),
+        met => parts.push(format!("met at {met} of {} sizes", found.len())),
     }
     for verdict in [Attainment::Missed, Attainment::Undecided] {
         let count = of(verdict).count();
-        if let Some((row, _, reason)) = of(verdict).next() {
+        if let Some((row, target)) = of(verdict).next() {
             let more = if count > 1 { format!(" and {} more", count - 1) } else { String::new() };
-            parts.push(format!(
-                "{} at {}{more}: {reason}",
-                verdict.word(),
-                super::kernel_table::short_size(row)
-            ));
+            let size = super::kernel_table::short_size(row);
+            parts.push(format!("{} at {size}{more}: {}", verdict.word(), target.reason));
         }
     }
     format!("target `{text}` of {variant}: {}", parts.join("; "))
