@@ -138,6 +138,9 @@ pub(super) fn threshold(found: &Crossover, threshold: &ThresholdFinding) -> Stri
 /// What to write instead of a threshold.
 fn instead(found: &Crossover) -> String {
     match (&found.suggestion, found.outcome) {
+        (Some(Suggestion { value, .. }), _) if found.crossings.len() > 1 => {
+            format!("; no number is right everywhere, and {} comes closest", units::literal(*value))
+        }
         (Some(Suggestion { value, low, high }), _) => {
             format!("; write {} (between {low} and {high})", units::literal(*value))
         }
