@@ -329,8 +329,44 @@ fn rounded(value: f64, low: u64, high: u64) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A crossing between two amounts of work.
+    pub(crate) fn crossing(below: u64, above: u64, winner: Winner) -> Crossing {
+        let place = |work: u64| Place { size: format!("n={work}"), work: work as f64 };
+        let estimate = place(above);
+        let limit = Limit::Tolerance;
+        Crossing { below: place(below), above: place(above), winner, estimate, octaves: 0.1, limit }
+    }
+
+    /// A search along `n` from 10 to 1000 that came out in some way.
+    pub(crate) fn found(outcome: Outcome, crossings: Vec<Crossing>) -> Crossover {
+        let place = |work: u64| Place { size: format!("n={work}"), work: work as f64 };
+        Crossover {
+            kernel: "demo::saxpy".into(),
+            element: "f32",
+            variant: "rayon",
+            base: "saxpy",
+            threads: 2,
+            along: vec!["n"],
+            held: BTreeMap::new(),
+            from: place(10),
+            to: place(1000),
+            outcome,
+            suggestion: suggestion(&crossings),
+            crossings,
+            threshold: None,
+            evidence: Vec::new(),
+            provisional: false,
+            source: Source {
+                krate: "demo".into(),
+                function: "saxpy_rayon",
+                code: "0",
+                claim: Claim::Number,
+            },
+        }
+    }
 
     #[test]
     fn a_value_to_write_is_as_round_as_its_bracket_allows() {

@@ -19,6 +19,8 @@ mod simulation;
 
 pub use contest::ways;
 pub use evidence::{Origin, Winner};
+#[cfg(test)]
+pub(crate) use finding::tests;
 pub(crate) use finding::whole;
 pub use finding::{
     Claim, Crossing, Crossover, EvidenceReport, Limit, Outcome, Place, Source, Suggestion,

@@ -27,7 +27,7 @@ fn who_wins(found: &Crossover) -> String {
     let everywhere = format!("at every size from {} to {}", from.size, to.size);
     let ends = found.evidence.iter().flat_map(|known| [known.speedup_low, known.speedup_high]);
     let furthest = ends.map(|end| end.ln().abs()).fold(0.0, f64::max);
-    if furthest < NEGLIGIBLE && found.crossings.is_empty() {
+    if furthest < NEGLIGIBLE && found.crossings.is_empty() && !found.evidence.is_empty() {
         let share = units::percent(furthest.exp_m1());
         return format!("{variant} and {base} are within {share} of each other {everywhere}");
     }
@@ -354,5 +354,40 @@ fn with_threads(variant: &str, threads: Option<usize>) -> String {
         Some(1) => format!("{variant} (1 thread)"),
         Some(threads) => format!("{variant} ({threads} threads)"),
         None => variant.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crossover::tests::{crossing, found};
+
+    fn said(outcome: Outcome, crossings: Vec<Crossing>) -> String {
+        crossover(&found(outcome, crossings), false).join("; ")
+    }
+
+    #[test]
+    fn every_outcome_has_its_sentence() {
+        use Winner::{Base, Variant};
+        assert_eq!(
+            said(Outcome::Crosses, vec![crossing(90, 110, Variant)]),
+            "rayon wins from n=110 on, saxpy up to n=90 (0.10 octaves apart)"
+        );
+        let changes = vec![crossing(90, 110, Variant), crossing(500, 600, Base)];
+        assert_eq!(
+            said(Outcome::Crosses, changes),
+            "the winner changes 2 times: saxpy wins up to n=90, rayon from n=110 to n=500, \
+             saxpy from n=600 on"
+        );
+        let always = said(Outcome::AlwaysSlower, Vec::new());
+        assert_eq!(always, "saxpy beats rayon at every size from n=10 to n=1000: no crossover");
+        assert!(said(Outcome::Undecided, Vec::new()).starts_with("no winner is shown between"));
+    }
+
+    #[test]
+    fn shares_have_digits_where_they_matter() {
+        let of = |value| shares(Interval { value, low: value / 2.0, high: 2.0 * value });
+        assert_eq!(of(0.1), "10.0 % [5.0, 20.0]");
+        assert_eq!(of(0.000_4), "0.040 % [0.020, 0.080]");
     }
 }
