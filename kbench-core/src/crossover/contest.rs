@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::curve::{Curve, Point};
 use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
-use super::threshold::places;
 use crate::infer::{Calm, Comparison, Observations, compare};
 use crate::kernel::{KernelEntry, VariantEntry, guard};
 use crate::measure::{Look, Pass};
@@ -155,7 +154,7 @@ impl Contest {
         let holds = |size: &Size| {
             work_of(self.kernel, size).is_ok_and(|work| threshold.holds(work, &size.values))
         };
-        let points = places(&self.curve, &holds, &|values| self.is_defined(values));
+        let points = self.curve.around(&holds, &|values| self.is_defined(values));
         self.ask(points)
     }
 

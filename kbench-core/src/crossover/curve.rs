@@ -16,6 +16,9 @@ const FINEST_STEP: usize = 32;
 /// Where between two points a third is looked for when the middle will not do.
 const FRACTIONS: [f64; 7] = [0.5, 0.4375, 0.5625, 0.375, 0.625, 0.25, 0.75];
 
+/// How far below and above the place of a claim is measured, in octaves.
+const ASIDE: f64 = 1.0;
+
 /// A way through sizes.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
@@ -132,6 +135,30 @@ impl Curve {
         })
     }
 
+    /// The first point from which on something holds and one to either side, as far as they are on the way; none when it
+    /// holds nowhere or everywhere.
+    pub(super) fn around(
+        &self,
+        holds: &dyn Fn(&Size) -> bool,
+        is_valid: &dyn Fn(&[usize]) -> bool,
+    ) -> Vec<Point> {
+        let first = self.listed.iter().position(|point| holds(&point.size));
+        let Some(first) = first.filter(|first| *first > 0) else { return Vec::new() };
+        let (mut low, mut at) = (self.listed[first - 1].position, self.listed[first].clone());
+        while let Some(middle) = self.between(low, at.position, is_valid) {
+            if holds(&middle.size) {
+                at = middle;
+            } else {
+                low = middle.position;
+            }
+        }
+        let end = self.listed[self.listed.len() - 1].position;
+        let aside =
+            [at.position - ASIDE, at.position + ASIDE].map(|p| self.near(p.clamp(0.0, end)));
+        let valid = aside.into_iter().filter(|point| is_valid(&point.size.values));
+        valid.chain([at.clone()]).collect()
+    }
+
     fn rounded(&self, axis: usize, value: f64) -> usize {
         let finest = (value as usize / FINEST_STEP).max(1);
         let mut granule = self.granules[axis];
@@ -233,6 +260,21 @@ mod tests {
         let point = way.between(0.0, 3.0, &power).expect("2048 or 4096");
         assert!(power(&point.size.values), "{point:?}");
         assert!(way.between(1.0, 2.0, &power).is_none());
+    }
+
+    #[test]
+    fn around_a_claim_are_the_first_size_that_it_holds_at_and_one_octave_to_either_side() {
+        let way = curve(&[&[1024], &[65_536]]);
+        let from = |least: usize| {
+            let holds = move |size: &Size| size.values[0] >= least;
+            let mut values: Vec<usize> =
+                way.around(&holds, &|_| true).iter().map(|point| point.size.values[0]).collect();
+            values.sort_unstable();
+            values
+        };
+        assert_eq!(from(8192), [4096, 8192, 16_384]);
+        assert_eq!(from(65_000), [32_768, 65_536, 65_536], "there is nothing above");
+        assert!(from(512).is_empty() && from(1 << 20).is_empty());
     }
 
     #[test]

@@ -6,10 +6,11 @@ use serde::Serialize;
 
 use super::contest::Contest;
 use super::evidence::{Bracket, Evidence, Origin, Winner};
+use super::place::{Place, place};
 use super::threshold::ThresholdFinding;
 use crate::infer::Scope;
-use crate::kernel::{Backend, KernelEntry, Threshold, Tuned, VariantEntry};
-use crate::plan::Size;
+use crate::kernel::{Backend, Threshold, Tuned, VariantEntry};
+use crate::plan::work_of;
 
 /// A variant against the base along one way through the sizes.
 #[derive(Clone, Debug, Serialize)]
@@ -107,15 +108,6 @@ pub enum Outcome {
     Undecided,
 }
 
-/// A size with its work.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Place {
-    /// `axis=value,axis=value`.
-    pub size: String,
-    /// Amount of work.
-    pub work: f64,
-}
-
 /// A bracket in which the winner changes.
 #[derive(Clone, Debug, Serialize)]
 pub struct Crossing {
@@ -178,11 +170,6 @@ pub struct EvidenceReport {
     pub winner: Option<Winner>,
 }
 
-/// A size of a kernel, for people.
-pub(super) fn place(kernel: &KernelEntry, size: &Size, work: f64) -> Place {
-    Place { size: size.name(kernel.axes), work }
-}
-
 impl Contest {
     /// Everything that is known of it; none without any evidence.
     pub(super) fn finding(&self, tolerance: f64) -> Option<Crossover> {
@@ -237,7 +224,7 @@ impl Contest {
         let octaves = above.position - below.position;
         let estimate = zero(known);
         let estimate = self.curve.near(estimate).size;
-        let work = crate::plan::work_of(self.kernel, &estimate).unwrap_or(f64::NAN);
+        let work = work_of(self.kernel, &estimate).unwrap_or(f64::NAN);
         let gaps = self.gaps_of(bracket, tolerance);
         let limit = match known.len() > 2 {
             _ if self.has_more(&gaps) => Limit::Time,

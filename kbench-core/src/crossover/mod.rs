@@ -11,6 +11,7 @@ mod contest;
 mod curve;
 mod evidence;
 mod finding;
+mod place;
 mod search;
 mod threshold;
 
@@ -22,8 +23,7 @@ pub use evidence::{Origin, Winner};
 #[cfg(test)]
 pub(crate) use finding::tests;
 pub(crate) use finding::whole;
-pub use finding::{
-    Claim, Crossing, Crossover, EvidenceReport, Limit, Outcome, Place, Source, Suggestion,
-};
+pub use finding::{Claim, Crossing, Crossover, EvidenceReport, Limit, Outcome, Source, Suggestion};
+pub use place::Place;
 pub use search::{Found, Prober, Search, has_contests, search};
 pub use threshold::{ThresholdFinding, ThresholdPlace, ThresholdVerdict};

@@ -7,15 +7,13 @@
 use serde::Serialize;
 
 use super::contest::Contest;
-use super::curve::{Curve, Point};
 use super::evidence::Evidence;
-use super::finding::{Place, place};
+use super::place::{Place, place};
 use crate::infer::NEGLIGIBLE;
 use crate::kernel::Threshold;
-use crate::plan::Size;
 
-/// How far below and above a threshold is measured, in octaves.
-const ASIDE: f64 = 1.0;
+/// A size that is at least this much larger than the first one claimed is above it, in octaves.
+const ABOVE: f64 = 0.5;
 
 /// What is said of a threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -83,31 +81,6 @@ pub struct ThresholdPlace {
     pub cost_high: f64,
 }
 
-/// The first point from which on a claim holds and one to either side, as far as they are on the curve.
-pub(super) fn places(
-    curve: &Curve,
-    holds: &dyn Fn(&Size) -> bool,
-    is_valid: &dyn Fn(&[usize]) -> bool,
-) -> Vec<Point> {
-    let listed = curve.listed();
-    let Some(first) = listed.iter().position(|point| holds(&point.size)) else { return Vec::new() };
-    if first == 0 {
-        return Vec::new();
-    }
-    let (mut low, mut at) = (listed[first - 1].position, listed[first].clone());
-    while let Some(middle) = curve.between(low, at.position, is_valid) {
-        if holds(&middle.size) {
-            at = middle;
-        } else {
-            low = middle.position;
-        }
-    }
-    let end = listed[listed.len() - 1].position;
-    let aside = [at.position - ASIDE, at.position + ASIDE].map(|p| curve.near(p.clamp(0.0, end)));
-    let valid = aside.into_iter().filter(|point| is_valid(&point.size.values));
-    valid.chain([at.clone()]).collect()
-}
-
 impl Contest {
     /// The claim of the variant's author, judged by the evidence; none without a claim or evidence.
     pub(super) fn judge_threshold(&self) -> Option<ThresholdFinding> {
@@ -139,9 +112,8 @@ impl Contest {
         let at = judged.iter().position(|(_, claimed, _)| *claimed);
         let below = at.map_or(judged.len(), |at| at).checked_sub(1);
         let above = at.and_then(|at| {
-            let is_above = |(position, ..): &(f64, bool, ThresholdPlace)| {
-                *position > judged[at].0 + ASIDE / 2.0
-            };
+            let is_above =
+                |(position, ..): &(f64, bool, ThresholdPlace)| *position > judged[at].0 + ABOVE;
             judged.iter().position(is_above)
         });
         let place = |index: Option<usize>| Some(judged.get(index?)?.2.clone());

@@ -1,8 +1,8 @@
 //! What was found about a kernel as a whole, below its table.
 
 use super::crossover_table::crossover_table;
+use super::remarks::{remarks, wrapped};
 use super::scaling_table::scaling_table;
-use super::terminal::{remarks, wrapped};
 use super::{KernelReport, Report, RowReport, ScalingReport, Status, Style};
 use crate::crossover::Crossover;
 

@@ -11,6 +11,7 @@ mod kernel_table;
 mod libtest;
 mod listing;
 mod progress;
+mod remarks;
 mod row;
 mod scaling;
 mod scaling_table;
