@@ -219,7 +219,7 @@ impl Suite {
             }),
             seconds,
             filtered_out: first.plan.filtered_out,
-            kernels: kernel_reports(&rows, &crossovers, &scaling, &growth),
+            kernels: kernel_reports(&rows, &searched, &crossovers, &scaling, &growth),
             rows,
             crossovers,
             scaling,

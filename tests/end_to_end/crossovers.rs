@@ -114,6 +114,16 @@ fn several_axes_give_a_table_of_crossovers() {
 }
 
 #[test]
+fn a_variant_that_is_wrong_between_the_listed_sizes_is_found_out_and_not_recommended() {
+    let run = bench(&["--kernel", "looked_at", "--budget", "6s"]);
+    run.assert_code(100);
+    run.assert_stdout("FAILED: ");
+    run.assert_stdout("→ no crossover of brittle and looked_at: one of them fails at n=");
+    assert!(!run.stdout.contains("take brittle"), "{}", run.stdout);
+    assert!(!run.stdout.contains("threshold 4000 of brittle"), "{}", run.stdout);
+}
+
+#[test]
 fn without_the_search_only_listed_sizes_are_measured_and_without_the_gate_a_target_may_be_missed() {
     let flags = ["--kernel", "linear", "--quick", "--no-search", "--base", "twice"];
     let (document, run) = measured("listed", &flags);

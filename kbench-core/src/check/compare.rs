@@ -12,11 +12,12 @@ const ELEMENT_SLACK: f64 = 10.0;
 /// Rounding errors that a default tolerance grants per step of a reduction; they add up like a random walk.
 const ROUNDINGS: f64 = 8.0;
 
-/// The relative tolerance when the attribute gives none: 8·u·√r for round-off u and r terms per output element.
+/// The relative tolerance when the attribute gives none: 8·u·√r for round-off u and r terms per output element, at least 1.
 ///
 /// Exact types (u = 0) must agree exactly.
 pub fn default_tolerance(roundoff: f64, terms: f64) -> f64 {
-    ROUNDINGS * roundoff * terms.sqrt()
+    // Work that is no number, or less than an operation per element, says nothing about rounding.
+    ROUNDINGS * roundoff * terms.max(1.0).sqrt()
 }
 
 /// Distance between a result and what it should be, for the output that is furthest off.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::curve::{Curve, Point};
 use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
+use crate::check::Standing;
 use crate::infer::{Calm, Comparison, Observations, compare};
 use crate::kernel::{KernelEntry, VariantEntry, guard};
 use crate::measure::{Look, Pass};
@@ -18,6 +19,8 @@ pub(super) struct Contest {
     pub(super) curve: Curve,
     /// By position.
     pub(super) evidence: Vec<Evidence>,
+    /// A size that the search asked for and at which one of the two failed: there is no point in going on.
+    pub(super) broken: Option<Size>,
     /// Positions of all sizes that were asked for, whatever came of it.
     asked: BTreeMap<Vec<usize>, f64>,
 }
@@ -38,6 +41,7 @@ pub(super) fn contests(plan: &Plan) -> Vec<Contest> {
                 variant,
                 curve: curve.clone(),
                 evidence: Vec::new(),
+                broken: None,
                 asked: positions(&curve),
             }));
         }
@@ -112,6 +116,12 @@ impl Contest {
     pub(super) fn learn(&mut self, pass: &Pass, calm: Calm, origin: Origin) {
         for (index, cell) in pass.plan.cells.iter().enumerate() {
             if std::ptr::eq(cell.kernel, self.kernel)
+                && self.asked.contains_key(&cell.size.values)
+                && self.has_failed(pass, index)
+            {
+                self.broken.get_or_insert_with(|| cell.size.clone());
+            }
+            if std::ptr::eq(cell.kernel, self.kernel)
                 && let Some(&position) = self.asked.get(&cell.size.values)
                 && self.evidence.iter().all(|known| known.position != position)
                 && let Some(comparison) = self.compared(pass, index, calm)
@@ -122,6 +132,17 @@ impl Contest {
             }
         }
         self.evidence.sort_by(|a, b| a.position.total_cmp(&b.position));
+    }
+
+    /// Whether one of both rows is wrong, or broke, in a cell of a pass.
+    fn has_failed(&self, pass: &Pass, index: usize) -> bool {
+        let rows = pass.plan.cells[index].rows.iter().enumerate();
+        let ours = rows.filter(|(_, row)| row.is(&self.base) || row.is(&self.variant));
+        let is_wrong = |row: usize| {
+            pass.checked.get(index).is_some_and(|c| matches!(c[row].standing, Standing::Wrong(_)))
+        };
+        ours.into_iter()
+            .any(|(row, _)| is_wrong(row) || pass.measured.rows[index][row].failure.is_some())
     }
 
     /// Both rows compared in a cell of a pass, if they are there and have not failed.
@@ -160,6 +181,9 @@ impl Contest {
 
     /// Sizes that would narrow a bracket.
     pub(super) fn between(&mut self, tolerance: f64) -> Vec<Size> {
+        if self.broken.is_some() {
+            return Vec::new();
+        }
         let is_new = |values: &[usize]| self.is_new(values);
         let points: Vec<Point> = self
             .gaps(tolerance)

@@ -19,6 +19,9 @@ const FRACTIONS: [f64; 7] = [0.5, 0.4375, 0.5625, 0.375, 0.625, 0.25, 0.75];
 /// How far below and above the place of a claim is measured, in octaves.
 const ASIDE: f64 = 1.0;
 
+/// How far from there the nearest size is looked for at which a kernel is defined.
+const BESIDE: usize = 64;
+
 /// A way through sizes.
 #[derive(Clone, Debug)]
 pub(super) struct Curve {
@@ -115,7 +118,7 @@ impl Curve {
     }
 
     /// A point between two positions, about in the middle, at which the kernel is defined; none when they are neighbours.
-    /// Powers of two are tried last, for kernels that are defined at no others.
+    /// Powers of two and neighbours are tried last, for kernels that are not defined everywhere.
     pub(super) fn between(
         &self,
         low: f64,
@@ -125,14 +128,22 @@ impl Curve {
         let sizes = [self.near(low).size, self.near(high).size];
         let at = |share: f64| low + share * (high - low);
         let power = |_: usize, value: f64| value.log2().round().exp2() as usize;
-        let round = FRACTIONS.into_iter().map(|share| self.near(at(share)));
-        let powers = FRACTIONS.into_iter().map(|share| self.near_by(at(share), &power));
-        round.chain(powers).find(|point| {
-            low < point.position
-                && point.position < high
-                && !sizes.contains(&point.size)
-                && is_valid(&point.size.values)
-        })
+        let is_inside = |point: &Point| {
+            low < point.position && point.position < high && !sizes.contains(&point.size)
+        };
+        let round = FRACTIONS.map(|share| self.near(at(share)));
+        let powers = FRACTIONS.map(|share| self.near_by(at(share), &power));
+        let candidates: Vec<Point> =
+            round.into_iter().chain(powers).filter(|point| is_inside(point)).collect();
+        if candidates.is_empty() {
+            return None;
+        }
+        let beside = (1..=BESIDE).flat_map(|step| {
+            let beside = |_: usize, value: f64| value.round() as usize + step;
+            FRACTIONS.map(|share| self.near_by(at(share), &beside))
+        });
+        let all = candidates.into_iter().chain(beside.filter(|point| is_inside(point)));
+        all.into_iter().find(|point| is_valid(&point.size.values))
     }
 
     /// The first point from which on something holds and one to either side, as far as they are on the way; none when it
@@ -251,6 +262,13 @@ mod tests {
             assert!((10_000_000..30_000_000).contains(&product), "{size:?}");
         }
         assert_eq!(middle(&turned, 0.0, end), Some(vec![4000, 4000]));
+    }
+
+    #[test]
+    fn a_kernel_of_odd_multiples_gets_those() {
+        let sevens = |values: &[usize]| values[0].is_multiple_of(7);
+        let point = curve(&[&[700], &[7000]]).between(0.0, 3.0, &sevens).expect("a multiple of 7");
+        assert!(sevens(&point.size.values) && (701..7000).contains(&point.size.values[0]));
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub struct Crossover {
     pub threshold: Option<ThresholdFinding>,
     /// The value to write as its threshold, when the variant wins from somewhere on.
     pub suggestion: Option<Suggestion>,
+    /// A size at which one of both failed, which ended the search.
+    pub failed_at: Option<String>,
     /// What was measured, size by size.
     pub evidence: Vec<EvidenceReport>,
     /// Whether placement was not sampled: another launch may say otherwise.
@@ -70,11 +72,22 @@ pub enum Claim {
     /// There is none.
     None,
     /// A number.
-    Number,
+    Number(u64),
     /// A number that is taken from the tuning file.
     Tuned(Tuned),
     /// A condition on the axes, which no number can replace.
     Condition,
+}
+
+impl Claim {
+    /// The number that is claimed.
+    pub fn number(self) -> Option<u64> {
+        match self {
+            Claim::Number(work) => Some(work),
+            Claim::Tuned(tuned) => Some(tuned.work),
+            Claim::None | Claim::Condition => None,
+        }
+    }
 }
 
 impl Source {
@@ -82,7 +95,7 @@ impl Source {
         let krate = variant.module.split("::").next().unwrap_or_default().to_owned();
         let claim = match variant.threshold {
             None => Claim::None,
-            Some(Threshold::Work(_)) => Claim::Number,
+            Some(Threshold::Work(work)) => Claim::Number(work),
             Some(Threshold::Tuned(tuned)) => Claim::Tuned(tuned),
             Some(Threshold::When(_)) => Claim::Condition,
         };
@@ -196,9 +209,10 @@ impl Contest {
             from: place(first),
             to: place(last),
             outcome: outcome(&self.winners()),
-            suggestion: suggestion(&crossings),
+            suggestion: suggestion(&crossings).filter(|_| self.broken.is_none()),
             crossings,
-            threshold: self.judge_threshold(),
+            threshold: self.judge_threshold().filter(|_| self.broken.is_none()),
+            failed_at: self.broken.as_ref().map(|size| size.name(self.kernel.axes)),
             evidence: self.evidence_reports(),
             source: Source::of(self.variant.variant),
             provisional: self.evidence.iter().any(|e| e.comparison.scope == Scope::Segments),
@@ -344,13 +358,14 @@ pub(crate) mod tests {
             suggestion: suggestion(&crossings),
             crossings,
             threshold: None,
+            failed_at: None,
             evidence: Vec::new(),
             provisional: false,
             source: Source {
                 krate: "demo".into(),
                 function: "saxpy_rayon",
                 code: "0",
-                claim: Claim::Number,
+                claim: Claim::Number(64),
             },
         }
     }

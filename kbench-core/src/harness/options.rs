@@ -66,6 +66,12 @@ impl Options {
         if tune && arguments.is_on("no-search") {
             return Err("--tune needs the search that --no-search leaves out; give one".into());
         }
+        if tune && arguments.is_on("base") {
+            return Err(
+                "--tune is about thresholds over the kernel's own function; leave out --base"
+                    .into(),
+            );
+        }
         let names_sizes = ["size", "axis", "skip"].iter().any(|name| arguments.is_on(name));
         if tune && (names_sizes || !arguments.filters.is_empty()) {
             let text = "--tune needs all sizes of a kernel: select with --kernel, and without \

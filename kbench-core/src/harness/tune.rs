@@ -37,7 +37,7 @@ pub(super) fn tune(report: &Report) -> Exit {
             exit = Exit::Internal;
         }
     }
-    let is_number = |claim: &Claim| *claim == Claim::Number;
+    let is_number = |claim: &Claim| matches!(claim, Claim::Number(_));
     if thresholds.iter().any(|(_, claim)| is_number(claim)) {
         say("note: `threshold = tuned(N)` takes the measured value; a plain number stays as it is");
     }
@@ -68,7 +68,7 @@ impl Target {
         let claims = [claim].into_iter().chain(of_crate.map(|(_, claim)| *claim));
         let tuned = claims.filter_map(|claim| match claim {
             Claim::Tuned(tuned) => Some(tuned),
-            Claim::None | Claim::Number | Claim::Condition => None,
+            Claim::None | Claim::Number(_) | Claim::Condition => None,
         });
         let workspace = workspace();
         let is_ours = |path: &Path| workspace.as_ref().is_some_and(|ours| path.starts_with(ours));

@@ -7,8 +7,8 @@ use super::{
 use crate::check::{CheckedRow, Standing};
 use crate::crossover::Origin;
 use crate::infer::{
-    Calm, Comparison, Estimate, Judged, Observations, Rules, class, compare, judge, standings,
-    trend,
+    Calm, Comparison, Estimate, Judged, Observations, Rank, Rules, class, compare, judge,
+    standings, trend,
 };
 use crate::kernel::{Backend, guard};
 use crate::measure::{Look, Measured, Pass, RowMeasured};
@@ -75,11 +75,30 @@ pub fn assemble(pass: &Pass, rules: Rules, origin: Origin) -> Vec<RowReport> {
             rows[*row].remarks.push(UNSTABLE_RATIO.into());
         }
     }
+    reconcile(&mut rows);
     // Targets are about the sizes that their author listed.
     if origin == Origin::Listed && !measured.rows.is_empty() {
         judge_targets(pass, &mut rows, &comparisons);
     }
     rows
+}
+
+/// No row is behind another when the report as a whole does not show that they differ: both share the win then.
+fn reconcile(rows: &mut [RowReport]) {
+    for cell in rows.chunk_by_mut(|a, b| a.is_of_same_kernel(b) && a.size == b.size) {
+        let Some(base) = cell.iter().position(|row| row.is_base) else { continue };
+        for row in (0..cell.len()).filter(|row| *row != base) {
+            let is_different =
+                |verdict: &String| verdict.ends_with("faster") || verdict.ends_with("slower");
+            let shown = cell[row].comparison.verdict.as_ref().is_none_or(is_different);
+            let ranks = [cell[base].rank, cell[row].rank];
+            let wins = ranks.iter().any(|rank| matches!(rank, Some(Rank::Alone | Rank::Shared)));
+            if !shown && wins && ranks.iter().all(Option::is_some) {
+                cell[base].rank = Some(Rank::Shared);
+                cell[row].rank = Some(Rank::Shared);
+            }
+        }
+    }
 }
 
 /// What the stages found about one row.

@@ -13,7 +13,7 @@ pub(super) fn scaling_table(found: &[&ScalingReport], style: Style) -> String {
         ("scaling", Align::Right),
         ("95 % interval", Align::Left),
         ("efficiency", Align::Right),
-        ("1 thread over the base", Align::Left),
+        ("overhead of 1 thread", Align::Left),
     ]);
     for ScalingReport { variant, size, counts, overhead, .. } in found {
         for (i, count) in counts.iter().enumerate() {

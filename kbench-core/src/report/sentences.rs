@@ -6,7 +6,7 @@ use super::{
     FitReport, GrowthReport, RowReport, ScalingReport, TargetReport, VariantSummary, units,
 };
 use crate::crossover::{
-    Crossing, Crossover, Limit, Outcome, Suggestion, ThresholdFinding, ThresholdPlace,
+    Claim, Crossing, Crossover, Limit, Outcome, Suggestion, ThresholdFinding, ThresholdPlace,
     ThresholdVerdict, Winner,
 };
 use crate::infer::{Attainment, Interval, NEGLIGIBLE};
@@ -15,6 +15,12 @@ use crate::infer::{Attainment, Interval, NEGLIGIBLE};
 pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> {
     let at = if is_one_of_many { format!("at {}: ", axes(&found.held)) } else { String::new() };
     let reservation = if found.provisional { " (provisional)" } else { "" };
+    if let Some(size) = &found.failed_at {
+        let Crossover { variant, base, .. } = found;
+        return vec![format!(
+            "{at}no crossover of {variant} and {base}: one of them fails at {size}"
+        )];
+    }
     let mut sentences = vec![format!("{at}{}{reservation}", who_wins(found))];
     if let Some(threshold) = &found.threshold {
         sentences.push(format!("{at}{}", self::threshold(found, threshold)));
@@ -135,17 +141,29 @@ pub(super) fn threshold(found: &Crossover, threshold: &ThresholdFinding) -> Stri
     }
 }
 
+/// Whether the number that is claimed is one of those that may be right.
+fn is_within(found: &Crossover, low: u64, high: u64) -> bool {
+    found.source.claim.number().is_some_and(|number| low < number && number <= high)
+}
+
 /// What to write instead of a threshold.
 fn instead(found: &Crossover) -> String {
     match (&found.suggestion, found.outcome) {
         (Some(Suggestion { value, .. }), _) if found.crossings.len() > 1 => {
             format!("; no number is right everywhere, and {} comes closest", units::literal(*value))
         }
+        (Some(Suggestion { low, high, .. }), _) if is_within(found, *low, *high) => {
+            format!("; the crossover is between {low} and {high}")
+        }
+        (Some(Suggestion { value, low, high }), _) if found.source.claim == Claim::Condition => {
+            let value = units::literal(*value);
+            format!("; let it hold from a work of {value} on (between {low} and {high})")
+        }
         (Some(Suggestion { value, low, high }), _) => {
             format!("; write {} (between {low} and {high})", units::literal(*value))
         }
         (None, Outcome::AlwaysSlower) => {
-            format!("; nothing is right, for it never wins up to {}", found.to.size)
+            format!("; no threshold is right, for it wins at no size up to {}", found.to.size)
         }
         (None, Outcome::AlwaysFaster) => {
             format!("; it wins from {} on", found.from.size)

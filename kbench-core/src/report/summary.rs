@@ -82,9 +82,14 @@ fn geometric_mean(values: &[f64]) -> f64 {
 ///
 /// Below 5 % a difference is negligible, and the simpler is taken, which is the base; from 10 % on the faster; between, it is
 /// to be weighed. Only what is shown counts.
-pub(super) fn recommendation(rows: &[RowReport], variants: &[VariantSummary]) -> Option<String> {
+pub(super) fn recommendation(
+    rows: &[RowReport],
+    variants: &[VariantSummary],
+    failed: &[&str],
+) -> Option<String> {
     let sizes = variants.iter().map(|variant| variant.sizes).max()?;
-    let complete: Vec<&VariantSummary> = variants.iter().filter(|v| v.sizes == sizes).collect();
+    let is_sound = |v: &&VariantSummary| v.sizes == sizes && !failed.contains(&v.variant);
+    let complete: Vec<&VariantSummary> = variants.iter().filter(is_sound).collect();
     let best = complete.iter().max_by(|a, b| a.mean_best_share.total_cmp(&b.mean_best_share))?;
     if variants.len() < 2 {
         return None;
@@ -102,11 +107,11 @@ pub(super) fn recommendation(rows: &[RowReport], variants: &[VariantSummary]) ->
     if base.wins + base.shared_wins == base.sizes {
         return Some(format!("take {}: nothing is shown to be faster", base.variant));
     }
-    // What the base costs against the best of every size, and against the best single variant.
-    let (by_size_gain, gain) =
-        (1.0 / base.mean_best_share - 1.0, best.mean_best_share / base.mean_best_share - 1.0);
+    let by_size_gain = 1.0 / base.mean_best_share - 1.0;
+    let gain = best.mean_speedup.map_or(0.0, |mean| mean - 1.0);
     let by_size = by_size(rows);
-    let is_one_enough = 1.0 / best.mean_best_share - 1.0 < NEGLIGIBLE || !by_size.contains(' ');
+    let is_one_enough =
+        !best.is_base && (1.0 / best.mean_best_share - 1.0 < NEGLIGIBLE || !by_size.contains(' '));
     let (gain, what) = match is_one_enough {
         true => (gain, format!("{best_name}{everywhere}")),
         false => (by_size_gain, format!("the best of every size ({by_size})")),
@@ -158,6 +163,7 @@ fn by_size(rows: &[RowReport]) -> String {
 /// Every kernel as a whole; rows of one kernel and element type follow each other.
 pub fn kernel_reports(
     rows: &[RowReport],
+    searched: &[RowReport],
     crossovers: &[Crossover],
     scaling: &[ScalingReport],
     growth: &[GrowthReport],
@@ -171,6 +177,11 @@ pub fn kernel_reports(
         let is_one_of_many = |found: &Crossover| {
             here.iter().filter(|other| other.variant == found.variant).count() > 1
         };
+        let all = rows.iter().chain(searched).filter(|row| is_here(&row.kernel, row.element));
+        let failed: Vec<&str> = all
+            .filter(|row| matches!(row.status, Status::Failed(_)))
+            .map(|row| row.variant)
+            .collect();
         let findings = here
             .iter()
             .flat_map(|found| sentences::crossover(found, is_one_of_many(found)))
@@ -185,7 +196,7 @@ pub fn kernel_reports(
         KernelReport {
             kernel: kernel.clone(),
             element,
-            recommendation: recommendation(rows, &variants),
+            recommendation: recommendation(rows, &variants, &failed),
             variants,
             findings,
         }
@@ -219,7 +230,7 @@ mod tests {
 
     fn advice(small: f64, large: f64) -> String {
         let rows = rows(small, large);
-        recommendation(&rows, &variants(&rows)).expect("two variants")
+        recommendation(&rows, &variants(&rows), &[]).expect("two variants")
     }
 
     #[test]

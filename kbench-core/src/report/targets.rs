@@ -166,7 +166,7 @@ fn reason(metric: Metric, figure: f64, (low, high): (f64, f64)) -> String {
     let show = |value: f64| match metric {
         Metric::Time => units::time(value),
         Metric::Speedup => format!("{}×", units::digits(value)),
-        Metric::Best | Metric::Ceiling => units::percent(value),
+        Metric::Best | Metric::Ceiling => format!("{:.1} %", 100.0 * value),
     };
     let what = if metric == Metric::Time { "takes" } else { "has" };
     format!("{what} {} [{}, {}]", show(figure), show(low), show(high))

@@ -21,9 +21,8 @@ pub struct Collected {
 pub fn collect(report: &Report) -> Collected {
     let mut collected = Collected::default();
     let mut groups: Vec<Vec<&Crossover>> = Vec::new();
-    let is_number = |found: &&Crossover| {
-        matches!(found.source.claim, Claim::Number | Claim::Tuned(_)) && found.threshold.is_some()
-    };
+    let is_number =
+        |found: &&Crossover| found.source.claim.number().is_some() && found.threshold.is_some();
     for found in report.crossovers.iter().filter(is_number) {
         let key = |found: &Crossover| {
             (found.source.krate.clone(), found.source.function, found.kernel.clone())
@@ -71,25 +70,39 @@ fn reason(group: &[&Crossover]) -> String {
         (Outcome::Crosses, Some(last)) if last.winner == Winner::Base => {
             format!("the base wins from {} on", last.above.size)
         }
+        (Outcome::Crosses, Some(last)) if is_vague(open) => format!(
+            "all that is known is that it begins to win between {} and {}; try --thorough",
+            last.below.size, last.above.size
+        ),
+        (Outcome::Crosses, Some(last)) if whole(last.above.work) == whole(last.below.work) => {
+            format!(
+                "from {} on it wins, and in whole numbers the work is the same as before; let \
+                 `work` count all of {}",
+                last.above.size,
+                open.along.join(", ")
+            )
+        }
         (Outcome::AlwaysSlower, _) => format!(
             "at {} it never wins, and elsewhere it does; write a condition instead of a number",
             open.to.size
-        ),
-        (Outcome::Crosses, Some(last)) => format!(
-            "it wins from {} on, where the work is no more than before; let `work` count all of {}",
-            last.above.size,
-            open.along.join(", ")
         ),
         _ => "from where on it wins was not decided; try --thorough".to_owned(),
     };
     format!("{} of {}: {why}", open.variant, open.kernel)
 }
 
+/// A crossover that is known no better than this, in octaves, is no threshold.
+const VAGUE: f64 = 1.5;
+
+fn is_vague(found: &Crossover) -> bool {
+    found.crossings.last().is_some_and(|last| last.octaves > VAGUE)
+}
+
 /// The threshold along one way; none when it is not decided. Where the variant always wins, the smallest size that was
 /// measured is as good as any; where it never does, nothing is known of larger ones, and the base stays.
 fn value(found: &Crossover) -> Option<Suggestion> {
     match found.outcome {
-        Outcome::Crosses => found.suggestion.clone(),
+        Outcome::Crosses => found.suggestion.clone().filter(|_| !is_vague(found)),
         Outcome::AlwaysFaster => {
             let from = whole(found.from.work)?;
             Some(Suggestion { value: from, low: 0, high: from })

@@ -52,4 +52,18 @@ fn grid_half(n: usize, _more: usize, out: &mut [f32]) {
     spin(n / 2, out);
 }
 
+/// A base for a variant that is right where anybody looks.
+#[kernel_bench(sizes = [1000, 64_000], inputs = |n| (n, zeros(1)))]
+fn looked_at(n: usize, out: &mut [f32]) {
+    spin(n / 4, out);
+}
+
+#[kernel_bench(of = looked_at, threshold = 4000)]
+fn brittle(n: usize, out: &mut [f32]) {
+    spin((n + 8000) / 8, out);
+    if n > 2000 && n % 1000 != 0 {
+        out[0] = 2.0;
+    }
+}
+
 kbench::main!(measure);
