@@ -161,8 +161,8 @@ mod tests {
     use super::*;
     use crate::crossover::tests::{crossing, found};
 
-    fn value_of(group: &[Crossover]) -> Option<(u64, u64, u64)> {
-        let value = together(&group.iter().collect::<Vec<_>>())?;
+    fn value_of(group: &[&Crossover]) -> Option<(u64, u64, u64)> {
+        let value = together(group)?;
         Some((value.value, value.low, value.high))
     }
 
@@ -170,8 +170,8 @@ mod tests {
     fn a_crossover_is_a_threshold_and_several_are_their_mean() {
         let one = found(Outcome::Crosses, vec![crossing(90, 110, Winner::Variant)]);
         let two = found(Outcome::Crosses, vec![crossing(390, 400, Winner::Variant)]);
-        assert_eq!(value_of(&[one.clone()]), Some((100, 90, 110)));
-        let (mean, low, high) = value_of(&[one, two]).expect("a mean");
+        assert_eq!(value_of(&[&one]), Some((100, 90, 110)));
+        let (mean, low, high) = value_of(&[&one, &two]).expect("a mean");
         assert!((190..210).contains(&mean) && (low, high) == (90, 400), "{mean} {low} {high}");
     }
 
@@ -179,20 +179,20 @@ mod tests {
     fn one_that_always_wins_begins_at_the_smallest_size_and_one_that_never_does_never() {
         let always = found(Outcome::AlwaysFaster, Vec::new());
         let never = found(Outcome::AlwaysSlower, Vec::new());
-        assert_eq!(value_of(&[always.clone()]), Some((10, 0, 10)));
-        assert_eq!(value_of(&[never.clone()]), Some((NEVER, 1000, NEVER)));
-        assert_eq!(value_of(&[always.clone(), never.clone()]), None, "no number says both");
+        assert_eq!(value_of(&[&always]), Some((10, 0, 10)));
+        assert_eq!(value_of(&[&never]), Some((NEVER, 1000, NEVER)));
+        assert_eq!(value_of(&[&always, &never]), None, "no number says both");
         assert!(reason(&[&always, &never]).contains("at n=1000 it never wins"));
     }
 
     #[test]
     fn what_is_not_decided_is_not_tuned_and_the_reason_is_told() {
         let lost = found(Outcome::Crosses, vec![crossing(90, 110, Winner::Base)]);
-        assert_eq!(value_of(&[lost.clone()]), None);
+        assert_eq!(value_of(&[&lost]), None);
         assert!(reason(&[&lost]).contains("the base wins from n=110 on"));
         let flat = found(Outcome::Crosses, vec![crossing(100, 100, Winner::Variant)]);
         assert!(reason(&[&flat]).contains("let `work` count all of n"), "{}", reason(&[&flat]));
         let open = found(Outcome::Undecided, Vec::new());
-        assert!(value_of(&[open.clone()]).is_none() && reason(&[&open]).contains("--thorough"));
+        assert!(value_of(&[&open]).is_none() && reason(&[&open]).contains("--thorough"));
     }
 }
