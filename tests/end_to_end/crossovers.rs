@@ -119,7 +119,8 @@ fn a_variant_that_is_wrong_between_the_listed_sizes_is_found_out_and_not_recomme
     run.assert_code(100);
     run.assert_stdout("FAILED: ");
     run.assert_stdout("→ no crossover of brittle and looked_at: one of them fails at n=");
-    assert!(!run.stdout.contains("take brittle"), "{}", run.stdout);
+    run.assert_stdout("→ mend brittle first");
+    assert!(!run.stdout.contains("→ take"), "{}", run.stdout);
     assert!(!run.stdout.contains("threshold 4000 of brittle"), "{}", run.stdout);
 }
 

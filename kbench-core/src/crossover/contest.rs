@@ -6,7 +6,7 @@ use super::curve::{Curve, Point};
 use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
 use crate::check::Standing;
 use crate::infer::{Calm, Comparison, Observations, compare};
-use crate::kernel::{KernelEntry, VariantEntry, guard};
+use crate::kernel::{KernelEntry, Threshold, VariantEntry, guard};
 use crate::measure::{Look, Pass};
 use crate::plan::{Cell, Plan, Row, Size, work_of};
 
@@ -19,7 +19,7 @@ pub(super) struct Contest {
     pub(super) curve: Curve,
     /// By position.
     pub(super) evidence: Vec<Evidence>,
-    /// A size that the search asked for and at which one of the two failed: there is no point in going on.
+    /// A size at which one of the two failed: there is no point in going on.
     pub(super) broken: Option<Size>,
     /// Positions of all sizes that were asked for, whatever came of it.
     asked: BTreeMap<Vec<usize>, f64>,
@@ -115,19 +115,17 @@ impl Contest {
     /// Takes over what a pass found about it.
     pub(super) fn learn(&mut self, pass: &Pass, calm: Calm, origin: Origin) {
         for (index, cell) in pass.plan.cells.iter().enumerate() {
-            if std::ptr::eq(cell.kernel, self.kernel)
-                && self.asked.contains_key(&cell.size.values)
-                && self.has_failed(pass, index)
-            {
-                self.broken.get_or_insert_with(|| cell.size.clone());
-            }
-            if std::ptr::eq(cell.kernel, self.kernel)
-                && let Some(&position) = self.asked.get(&cell.size.values)
-                && self.evidence.iter().all(|known| known.position != position)
+            let position = self.asked.get(&cell.size.values).copied();
+            let Some(position) = position.filter(|_| std::ptr::eq(cell.kernel, self.kernel)) else {
+                continue;
+            };
+            let size = cell.size.clone();
+            if self.has_failed(pass, index) {
+                self.broken.get_or_insert(size);
+            } else if self.evidence.iter().all(|known| known.position != position)
                 && let Some(comparison) = self.compared(pass, index, calm)
                 && let Ok(work) = cell.work()
             {
-                let size = cell.size.clone();
                 self.evidence.push(Evidence { position, size, work, origin, comparison });
             }
         }
@@ -145,14 +143,11 @@ impl Contest {
             .any(|(row, _)| is_wrong(row) || pass.measured.rows[index][row].failure.is_some())
     }
 
-    /// Both rows compared in a cell of a pass, if they are there and have not failed.
+    /// Both rows compared in a cell of a pass, if they are there.
     fn compared(&self, pass: &Pass, index: usize, calm: Calm) -> Option<Comparison> {
         let Pass { plan, measured, .. } = pass;
         let position = |wanted: &Row| plan.cells[index].rows.iter().position(|r| r.is(wanted));
         let (base, variant) = (position(&self.base)?, position(&self.variant)?);
-        if [base, variant].iter().any(|row| measured.rows[index][*row].failure.is_some()) {
-            return None;
-        }
         let observations = Observations::of(&measured.measurement, index, calm);
         let look = measured.looks[index].unwrap_or(Look::ONLY);
         let floor = measured.clock_share(index, [base, variant]);
@@ -169,9 +164,16 @@ impl Contest {
         brackets(&self.winners())
     }
 
+    /// What the variant's author claims. It is about the kernel's own function, and about no yardstick.
+    pub(super) fn claim(&self) -> Option<Threshold> {
+        self.variant.variant.threshold.filter(|_| self.base.variant.is_base)
+    }
+
     /// Sizes around the claim of the variant's author that are not among the listed ones.
     pub(super) fn around_threshold(&mut self) -> Vec<Size> {
-        let Some(threshold) = self.variant.variant.threshold else { return Vec::new() };
+        let Some(threshold) = self.claim().filter(|_| self.broken.is_none()) else {
+            return Vec::new();
+        };
         let holds = |size: &Size| {
             work_of(self.kernel, size).is_ok_and(|work| threshold.holds(work, &size.values))
         };

@@ -84,8 +84,7 @@ pub struct ThresholdPlace {
 impl Contest {
     /// The claim of the variant's author, judged by the evidence; none without a claim or evidence.
     pub(super) fn judge_threshold(&self) -> Option<ThresholdFinding> {
-        // The claim is about the kernel's own function, and about no yardstick.
-        let threshold = self.variant.variant.threshold.filter(|_| self.base.variant.is_base)?;
+        let threshold = self.claim()?;
         let judged: Vec<(f64, bool, ThresholdPlace)> =
             self.evidence.iter().map(|known| self.beside(known, threshold)).collect();
         let mut costs: Vec<ThresholdPlace> = Vec::new();
@@ -101,7 +100,8 @@ impl Contest {
         let risk = judged.iter().map(|(_, _, place)| place);
         let risk = risk.max_by(|a, b| a.cost_high.total_cmp(&b.cost_high)).cloned();
         costs.sort_by(|a, b| b.cost.total_cmp(&a.cost));
-        let is_tried = judged.iter().any(|(_, claimed, _)| *claimed);
+        // A claim to win nowhere is tried at every size.
+        let is_tried = threshold.is_never() || judged.iter().any(|(_, claimed, _)| *claimed);
         let verdict = match (too_low, too_high) {
             (true, _) => ThresholdVerdict::TooLow,
             (false, true) => ThresholdVerdict::TooHigh,

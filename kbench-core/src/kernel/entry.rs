@@ -193,6 +193,11 @@ impl Threshold {
         }
     }
 
+    /// Whether it is made at no size at all.
+    pub fn is_never(&self) -> bool {
+        matches!(self, Threshold::Tuned(tuned) if tuned.work == Tuned::NEVER)
+    }
+
     /// What is doubtful about where it comes from, in words.
     pub fn doubt(&self) -> Option<String> {
         let Threshold::Tuned(Tuned { default, source, .. }) = self else { return None };
@@ -215,9 +220,10 @@ impl fmt::Display for Threshold {
             Threshold::Work(work) => write!(f, "{work}"),
             Threshold::When(condition) => f.write_str(condition.text),
             Threshold::Tuned(Tuned { work, source, .. }) => match source {
-                TuningSource::Measured { on, .. } | TuningSource::Stale { on } => {
-                    write!(f, "{work} (tuned {on})")
-                }
+                TuningSource::Measured { on, .. } | TuningSource::Stale { on } => match *work {
+                    Tuned::NEVER => write!(f, "never (tuned {on})"),
+                    work => write!(f, "{work} (tuned {on})"),
+                },
                 _ => write!(f, "{work} (default)"),
             },
         }
@@ -237,6 +243,11 @@ pub struct Tuned {
     pub folder: &'static str,
     /// The tuning file that was read when the crate was compiled.
     pub file: Option<&'static str>,
+}
+
+impl Tuned {
+    /// The work of a variant that was never seen to win: the largest number that the file can hold.
+    pub const NEVER: u64 = i64::MAX as u64;
 }
 
 /// What the tuning file said about a variant when its crate was compiled.
@@ -343,5 +354,14 @@ mod tests {
         );
         assert_eq!(from(TuningSource::NoFile), None);
         assert_eq!(Threshold::Work(10).doubt(), None);
+    }
+
+    #[test]
+    fn a_variant_that_never_wins_is_claimed_to_win_nowhere() {
+        let source = TuningSource::Measured { on: "2026-01-01", low: 9, high: Tuned::NEVER };
+        let tuned = Tuned { work: Tuned::NEVER, default: 10, source, folder: "/demo", file: None };
+        let never = Threshold::Tuned(tuned);
+        assert!(never.is_never() && !never.holds(1e18, &[1]) && !Threshold::Work(10).is_never());
+        assert_eq!(never.to_string(), "never (tuned 2026-01-01)");
     }
 }

@@ -87,6 +87,11 @@ pub(super) fn recommendation(
     variants: &[VariantSummary],
     failed: &[&str],
 ) -> Option<String> {
+    // What is best now may be out of the question once it is mended.
+    let is_winner = |v: &&VariantSummary| v.wins + v.shared_wins > 0 && failed.contains(&v.variant);
+    if let Some(broken) = variants.iter().find(is_winner) {
+        return Some(format!("mend {} first: it failed, and is not to be taken", broken.variant));
+    }
     let sizes = variants.iter().map(|variant| variant.sizes).max()?;
     let is_sound = |v: &&VariantSummary| v.sizes == sizes && !failed.contains(&v.variant);
     let complete: Vec<&VariantSummary> = variants.iter().filter(is_sound).collect();
@@ -256,5 +261,15 @@ mod tests {
         let by_size =
             "take the best of every size (base up to 10, other from 20 on): 1.41× on average";
         assert_eq!(advice(200.0, 50.0), by_size);
+    }
+
+    #[test]
+    fn a_variant_that_failed_somewhere_is_not_taken_anywhere() {
+        let fast = rows(200.0, 50.0);
+        let advice = recommendation(&fast, &variants(&fast), &["other"]);
+        assert_eq!(advice.as_deref(), Some("mend other first: it failed, and is not to be taken"));
+        let slow = rows(200.0, 150.0);
+        let advice = recommendation(&slow, &variants(&slow), &["other"]);
+        assert_eq!(advice.as_deref(), Some("take base: nothing is shown to be faster"));
     }
 }

@@ -2,10 +2,8 @@
 
 use super::{TunedThreshold, date};
 use crate::crossover::{Claim, Crossover, Outcome, Suggestion, Winner, whole};
+use crate::kernel::Tuned;
 use crate::report::Report;
-
-/// The threshold of a variant that never wins: the largest number that the file can hold.
-const NEVER: u64 = i64::MAX as u64;
 
 /// What a report says about thresholds.
 #[derive(Clone, Debug, Default)]
@@ -21,8 +19,10 @@ pub struct Collected {
 pub fn collect(report: &Report) -> Collected {
     let mut collected = Collected::default();
     let mut groups: Vec<Vec<&Crossover>> = Vec::new();
-    let is_number =
-        |found: &&Crossover| found.source.claim.number().is_some() && found.threshold.is_some();
+    let is_number = |found: &&Crossover| {
+        let is_claimed = found.threshold.is_some() || found.failed_at.is_some();
+        found.source.claim.number().is_some() && is_claimed
+    };
     for found in report.crossovers.iter().filter(is_number) {
         let key = |found: &Crossover| {
             (found.source.krate.clone(), found.source.function, found.kernel.clone())
@@ -48,7 +48,7 @@ pub fn collect(report: &Report) -> Collected {
 /// others, which no number can say.
 fn together(group: &[&Crossover]) -> Option<Suggestion> {
     let values: Vec<Suggestion> = group.iter().map(|found| value(found)).collect::<Option<_>>()?;
-    let nevers = values.iter().filter(|suggestion| suggestion.value == NEVER).count();
+    let nevers = values.iter().filter(|suggestion| suggestion.value == Tuned::NEVER).count();
     if nevers > 0 {
         return values.into_iter().next().filter(|_| nevers == group.len());
     }
@@ -67,6 +67,9 @@ fn reason(group: &[&Crossover]) -> String {
     let open = group.iter().find(|found| value(found).is_none());
     let open = open.or(group.iter().find(is_never)).unwrap_or(&group[0]);
     let why = match (open.outcome, open.crossings.last()) {
+        _ if open.failed_at.is_some() => {
+            format!("it or its base fails at {}", open.failed_at.as_deref().unwrap_or_default())
+        }
         (Outcome::Crosses, Some(last)) if last.winner == Winner::Base => {
             format!("the base wins from {} on", last.above.size)
         }
@@ -102,13 +105,14 @@ fn is_vague(found: &Crossover) -> bool {
 /// measured is as good as any; where it never does, nothing is known of larger ones, and the base stays.
 fn value(found: &Crossover) -> Option<Suggestion> {
     match found.outcome {
+        _ if found.failed_at.is_some() => None,
         Outcome::Crosses => found.suggestion.clone().filter(|_| !is_vague(found)),
         Outcome::AlwaysFaster => {
             let from = whole(found.from.work)?;
             Some(Suggestion { value: from, low: 0, high: from })
         }
         Outcome::AlwaysSlower => {
-            Some(Suggestion { value: NEVER, low: whole(found.to.work)?, high: NEVER })
+            Some(Suggestion { value: Tuned::NEVER, low: whole(found.to.work)?, high: Tuned::NEVER })
         }
         Outcome::SometimesFaster | Outcome::SometimesSlower | Outcome::Undecided => None,
     }
@@ -180,9 +184,17 @@ mod tests {
         let always = found(Outcome::AlwaysFaster, Vec::new());
         let never = found(Outcome::AlwaysSlower, Vec::new());
         assert_eq!(value_of(&[&always]), Some((10, 0, 10)));
-        assert_eq!(value_of(&[&never]), Some((NEVER, 1000, NEVER)));
+        assert_eq!(value_of(&[&never]), Some((Tuned::NEVER, 1000, Tuned::NEVER)));
         assert_eq!(value_of(&[&always, &never]), None, "no number says both");
         assert!(reason(&[&always, &never]).contains("at n=1000 it never wins"));
+    }
+
+    #[test]
+    fn a_function_that_fails_along_one_way_is_tuned_along_none() {
+        let fine = found(Outcome::Crosses, vec![crossing(90, 110, Winner::Variant)]);
+        let broken = Crossover { failed_at: Some("n=77".into()), ..fine.clone() };
+        assert_eq!(value_of(&[&fine, &broken]), None);
+        assert!(reason(&[&fine, &broken]).contains("fails at n=77"));
     }
 
     #[test]
