@@ -1,6 +1,6 @@
 #![doc = include_str!("../README.md")]
 #![cfg_attr(docsrs, feature(doc_cfg))]
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)] // two lines of a trait that is unsafe to implement need an exception
 
 /// Registers a function as a kernel, or as a variant of one.
 ///
@@ -132,7 +132,10 @@ pub use kbench_core::{
 
 #[cfg(feature = "run")]
 pub use kbench_core::{
-    cuda::{DeviceSlice, Gpu, GpuError, GpuResult, Upload},
+    cuda::{
+        DeviceElement, DeviceSlice, DeviceValue, DeviceView, DeviceViewMut, Gpu, GpuError,
+        GpuResult, MatrixProduct, Source, Upload,
+    },
     report::Report,
     value::{Element, Fingerprint, Lend, Lent, Operand, Poison},
 };
@@ -159,8 +162,8 @@ mod production;
 
 #[cfg(not(feature = "run"))]
 pub use production::{
-    DeviceSlice, Element, Fingerprint, Gpu, GpuError, GpuResult, Lend, Lent, Operand, Poison,
-    Upload,
+    DeviceElement, DeviceSlice, DeviceValue, DeviceView, DeviceViewMut, Element, Fingerprint, Gpu,
+    GpuError, GpuResult, Lend, Lent, MatrixProduct, Operand, Poison, Source, Upload,
 };
 
 /// What a file with kernels needs: the attribute, and the functions that make data.
@@ -169,10 +172,12 @@ pub mod prelude {
 
     #[cfg(feature = "run")]
     pub use kbench_core::{
-        cuda::{DeviceSlice, Gpu, GpuResult},
-        value::{Element, bf16, constant, f16, integers, normal, range, uniform, zeros},
+        cuda::{DeviceSlice, Gpu, GpuResult, Source},
+        value::{
+            Element, F8E4M3, F8E5M2, bf16, constant, f16, integers, normal, range, uniform, zeros,
+        },
     };
 
     #[cfg(not(feature = "run"))]
-    pub use crate::{DeviceSlice, Element, Gpu, GpuResult};
+    pub use crate::{DeviceSlice, Element, Gpu, GpuResult, Source};
 }

@@ -7,6 +7,7 @@ pub mod kernels;
 #[allow(missing_docs)] // Kernels of tests.
 pub mod somewhere;
 
+use kbench::check::Gate;
 use kbench::kernel::{
     Backend, Bound, Caller, Implementation, InPlace, Metric, Outputs, Returned, Sizes, Threshold,
     TuningSource, Values, VariantEntry,
@@ -32,7 +33,7 @@ fn call(entry: &VariantEntry, size: &[usize]) -> (Vec<Vec<f64>>, Returned, Optio
     let mut data = entry.kernel.definition.data(size, 7);
     let reference = data.reference();
     let returned = routine().call(&mut *data, &Caller::Outside);
-    (data.outputs(), returned, reference)
+    (data.outputs(), returned.expect("no fault"), reference)
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn a_variant_says_how_it_differs() {
 
     let cuda = entry("saxpy", "f32", "saxpy_cuda");
     assert_eq!((cuda.backend, cuda.ignore), (Backend::Cuda, Some("")));
-    assert!(matches!(cuda.implementation, Implementation::Device));
+    assert!(matches!(cuda.implementation, Implementation::Device(_)));
 }
 
 #[test]
@@ -148,6 +149,19 @@ fn types_of_a_variant_go_to_the_kernel_and_constants_into_its_name() {
         assert_eq!((outputs.len(), outputs[0].len()), (1, 16));
         let largest = outputs[0].iter().zip(&reference.parts[0]).map(|(a, b)| (a - b).abs());
         assert!(largest.fold(0.0, f64::max) < 1e-6, "{variant} of {element}");
+    }
+}
+
+#[test]
+fn eight_bit_floats_pass_the_gate() {
+    for element in ["F8E4M3", "F8E5M2"] {
+        let entry = entry("scale_bytes", element, "scale_bytes");
+        let check = Gate::new(entry.kernel, None, 7).check_awkward(entry);
+        assert!(check.outcome.is_ok(), "{element}: {:?}", check.outcome);
+        assert_eq!(check.remarks, [], "{element}");
+        // Rounded once: neither exact nor by more than half a unit in the last place.
+        let norm = check.errors.expect("compared").norm;
+        assert!(norm > 0.0 && norm < 0.125, "{element}: {norm}");
     }
 }
 

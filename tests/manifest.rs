@@ -1,5 +1,6 @@
 //! What the manifests say is true.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -84,14 +85,59 @@ fn methods<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
 
 #[test]
 fn traits_without_the_runtime_are_twins_of_those_with_it() {
-    let production = include_str!("../src/production.rs");
-    for (name, runtime) in [
-        ("Element", include_str!("../kbench-core/src/value/element.rs")),
-        ("Operand", include_str!("../kbench-core/src/value/operand.rs")),
-        ("Lend", include_str!("../kbench-core/src/value/lend.rs")),
+    let values = include_str!("../src/production/mod.rs");
+    let devices = include_str!("../src/production/cuda.rs");
+    for (name, runtime, production) in [
+        ("Element", include_str!("../kbench-core/src/value/element.rs"), values),
+        ("Operand", include_str!("../kbench-core/src/value/operand.rs"), values),
+        ("Lend", include_str!("../kbench-core/src/value/lend.rs"), values),
+        ("Upload", include_str!("../kbench-core/src/cuda/arguments.rs"), devices),
+        ("DeviceValue", include_str!("../kbench-core/src/cuda/arguments.rs"), devices),
     ] {
         let expected = methods(runtime, name);
         assert!(!expected.is_empty(), "{name}");
         assert_eq!(methods(production, name), expected, "{name}");
     }
+}
+
+/// Names of public functions, in order and without repetition.
+fn public_functions(source: &str) -> BTreeSet<&str> {
+    let name = |line: &'_ str| -> Option<usize> {
+        let line = line.trim_start();
+        let rest = line.strip_prefix("pub const fn ").or_else(|| line.strip_prefix("pub fn "))?;
+        Some(rest.as_ptr() as usize - source.as_ptr() as usize)
+    };
+    let starts = source.lines().filter_map(name);
+    starts.filter_map(|start| source[start..].split(['(', '<']).next()).collect()
+}
+
+#[test]
+fn a_body_of_a_cuda_variant_compiles_without_the_backend_and_without_the_runtime() {
+    let absent = public_functions(include_str!("../kbench-core/src/cuda/absent.rs"));
+    let production = public_functions(include_str!("../src/production/cuda.rs"));
+    let backend = [
+        include_str!("../kbench-core/src/cuda/backend/blas.rs"),
+        include_str!("../kbench-core/src/cuda/backend/compile.rs"),
+        include_str!("../kbench-core/src/cuda/backend/gpu.rs"),
+        include_str!("../kbench-core/src/cuda/backend/launch.rs"),
+        include_str!("../kbench-core/src/cuda/backend/library.rs"),
+        include_str!("../kbench-core/src/cuda/backend/memory.rs"),
+    ];
+    let backend: BTreeSet<&str> = backend.into_iter().flat_map(public_functions).collect();
+    assert!(absent.is_subset(&backend), "{:?}", absent.difference(&backend));
+    // What is for the runtime alone, or speaks in the terms of the bindings.
+    let special = [
+        "architecture",
+        "blas",
+        "compile",
+        "context",
+        "devices",
+        "dump_to",
+        "flops",
+        "info",
+        "open",
+        "stream",
+    ];
+    let missing: Vec<_> = backend.difference(&production).collect();
+    assert_eq!(missing, special.iter().collect::<Vec<_>>());
 }

@@ -38,6 +38,7 @@ pub mod value;
 pub mod watch;
 pub mod worker;
 
+mod accelerator;
 mod suite;
 mod workers;
 

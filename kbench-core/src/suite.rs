@@ -2,20 +2,22 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::check::{CheckedRow, Coverage, Standing, check_plan};
+use crate::accelerator::Accelerator;
+use crate::check::{CheckedRow, Coverage, Devices, Standing, check_plan};
 use crate::crossover::{self, Found, Origin, Prober, Search, has_contests};
 use crate::environment::{Conduct, CpuTimes, Environment, Throttling};
 use crate::gauge::Counters;
 use crate::infer::{Rules, contaminated_share};
+use crate::kernel::Mode;
 use crate::measure::{Assignment, Effort, Isolation, Judge, Measured, Pass, measure_plan};
 use crate::plan::{Cell, Plan, PlanError, Selection};
 use crate::registry::{RegisteredKernel, Registry, RegistryError};
 use crate::report::{
-    PlanReport, Report, RowReport, SCHEMA, Seconds, assemble, growth_reports, kernel_reports,
-    put_in_context, scaling_reports,
+    DeviceReport, PlanReport, Report, RowReport, SCHEMA, Seconds, assemble, growth_reports,
+    kernel_reports, put_in_context, scaling_reports,
 };
 use crate::watch::{Told, Watch};
-use crate::worker::Launcher;
+use crate::worker::{DeviceRequest, Launcher, SameProcess, WorkerChecks, profile_rows};
 use crate::workers::Workers;
 
 /// What a run is about and how much effort it makes.
@@ -27,6 +29,12 @@ pub struct Configuration {
     pub effort: Effort,
     /// Thread counts of parallel variants; empty means rayon's global pool.
     pub threads: Vec<usize>,
+    /// How calls of CUDA variants are timed.
+    pub modes: Vec<Mode>,
+    /// Where CUDA variants run.
+    pub device: DeviceRequest,
+    /// Whether CUDA variants are skipped.
+    pub no_gpu: bool,
     /// Seed of data and order.
     pub seed: u64,
     /// How verdicts are given.
@@ -50,6 +58,9 @@ impl Default for Configuration {
             selection: Selection::default(),
             effort: Effort::default(),
             threads: Vec::new(),
+            modes: Mode::OF_DEVICE.to_vec(),
+            device: DeviceRequest::default(),
+            no_gpu: false,
             seed: DEFAULT_SEED,
             rules: Rules::default(),
             search: Some(Search::default()),
@@ -111,10 +122,16 @@ impl Suite {
         &self.registry.kernels
     }
 
-    /// What the selection amounts to; runs no user code.
+    /// What the selection amounts to; runs no user code, and names no mode but the first.
     pub fn plan(&self) -> Result<Plan, SuiteError> {
+        let modes = &self.configuration.modes;
+        self.plan_in(&modes[..modes.len().min(1)])
+    }
+
+    /// The same in several modes.
+    fn plan_in(&self, modes: &[Mode]) -> Result<Plan, SuiteError> {
         let Configuration { selection, threads, .. } = &self.configuration;
-        Ok(Plan::new(&self.registry, selection, threads)?)
+        Ok(Plan::new(&self.registry, selection, threads, modes)?)
     }
 
     /// Checks and measures what is selected.
@@ -125,14 +142,22 @@ impl Suite {
     /// [`run`](Self::run), telling what goes on.
     pub fn run_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let Configuration { effort, seed, rules, search, workers, .. } = &self.configuration;
+        let Configuration { effort, seed, rules, search, workers, device, no_gpu, .. } =
+            &self.configuration;
         let launcher = workers.launcher(&self.registry, *seed);
+        let accelerator = Accelerator::find(&plan, device, *no_gpu);
+        // Where nothing runs on a device, one row says so.
+        let plan = match accelerator.available() {
+            Ok(()) => self.plan_in(&self.configuration.modes)?,
+            Err(_) => plan,
+        };
         let mut record = Record::begin();
         record.seconds.budget = effort.budget.as_secs_f64();
         let (before, throttled) = (CpuTimes::read(), Throttling::read());
         let mut stages = Stages {
             configuration: &self.configuration,
             launcher: launcher.as_ref(),
+            accelerator: &accelerator,
             seconds: &mut record.seconds,
             watch,
         };
@@ -144,6 +169,7 @@ impl Suite {
         let mut first = stages.pass(plan, Coverage::EverySize, time, rules);
         stages.complete(&mut first, rules);
         let found = search.map(|search| crossover::search(&first, search, *rules, &mut stages));
+        record.device = accelerator.report(&first.plan, &first.measured, launcher.as_ref(), device);
         let usage = before.and_then(|before| CpuTimes::read()?.usage_since(&before));
         record.conduct.others = usage.as_ref().map(|usage| usage.others);
         record.conduct.steal_share = usage.as_ref().map(|usage| usage.steal_share);
@@ -154,11 +180,39 @@ impl Suite {
     /// Checks what is selected on small sizes, without timing anything.
     pub fn test_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
+        let Configuration { seed, workers, device, no_gpu, .. } = &self.configuration;
+        let launcher = workers.launcher(&self.registry, *seed);
         let mut record = Record::begin();
-        let checked = check_plan(&plan, Coverage::SmallSizes, self.configuration.seed, watch);
+        let accelerator = Accelerator::find(&plan, device, *no_gpu);
+        let mut checks = WorkerChecks { launcher: launcher.as_ref(), device: device.clone() };
+        let mut devices = Devices { available: accelerator.available(), checks: &mut checks };
+        let checked = check_plan(&plan, Coverage::SmallSizes, *seed, &mut devices, watch);
         record.seconds.checking = record.started.elapsed().as_secs_f64();
         let pass = Pass { plan, checked, measured: Measured::default() };
         Ok(self.report(record, pass, Found::default()))
+    }
+
+    /// Calls every selected CUDA variant once inside a range of the profiler's, in this process, for `ncu` and `nsys`;
+    /// tells `note` what came of each.
+    pub fn profile(&self, note: &mut dyn FnMut(&str)) -> Result<(), SuiteError> {
+        let plan = self.selected()?;
+        let Configuration { seed, device, no_gpu, .. } = &self.configuration;
+        let accelerator = Accelerator::find(&plan, device, *no_gpu);
+        if let Err(reason) = accelerator.available() {
+            note(&format!("skipped: {reason}"));
+            return Ok(());
+        }
+        let here = SameProcess(&self.registry);
+        for (index, cell) in plan.cells.iter().enumerate() {
+            let is_meant = |row: &usize| {
+                cell.rows[*row].variant.implementation.is_device() && cell.is_primary(*row)
+            };
+            let rows: Vec<usize> = (0..cell.rows.len()).filter(is_meant).collect();
+            for told in profile_rows(&here, &plan, (index, &rows), *seed, device) {
+                note(&told);
+            }
+        }
+        Ok(())
     }
 
     fn selected(&self) -> Result<Plan, SuiteError> {
@@ -175,7 +229,8 @@ impl Suite {
     }
 
     fn report(&self, record: Record, first: Pass, found: Found) -> Report {
-        let Record { began, environment, mut seconds, conduct, .. } = record;
+        let Record { began, environment, mut seconds, conduct, device, .. } = record;
+        let ceilings = device.as_ref().and_then(|device| device.ceilings.as_ref());
         let Found { crossovers, passes } = found;
         let Configuration { effort, threads, isolation, rules, seed, inspect, .. } =
             &self.configuration;
@@ -188,8 +243,9 @@ impl Suite {
         };
         seconds.inside_share =
             (seconds.measuring > 0.0).then_some(seconds.inside / seconds.measuring);
-        let mut rows = assemble(&first, *rules, Origin::Listed);
-        let searched = passes.iter().flat_map(|pass| assemble(pass, *rules, Origin::Searched));
+        let mut rows = assemble(&first, *rules, Origin::Listed, ceilings);
+        let searched = passes.iter();
+        let searched = searched.flat_map(|pass| assemble(pass, *rules, Origin::Searched, ceilings));
         let mut searched: Vec<RowReport> = searched.collect();
         let scaling = scaling_reports(
             &first,
@@ -212,6 +268,7 @@ impl Suite {
             },
             warnings: environment.warnings(&conduct),
             environment,
+            device,
             launches: first.measured.measurement.launches.len(),
             contaminated_share: conduct.contaminated_share,
             counters: inspect.then(|| {
@@ -239,6 +296,7 @@ const SHORTEST_ROUND: f64 = 0.1;
 struct Stages<'a> {
     configuration: &'a Configuration,
     launcher: &'a dyn Launcher,
+    accelerator: &'a Accelerator,
     seconds: &'a mut Seconds,
     watch: &'a mut dyn Watch,
 }
@@ -247,8 +305,11 @@ impl Stages<'_> {
     /// Checks and measures a plan.
     fn pass(&mut self, plan: Plan, coverage: Coverage, time: Duration, judge: &dyn Judge) -> Pass {
         let begun = Instant::now();
-        let checked =
-            check_plan(&plan, coverage, self.configuration.seed, &mut self.told(coverage));
+        let Configuration { seed, device, .. } = self.configuration;
+        let mut checks = WorkerChecks { launcher: self.launcher, device: device.clone() };
+        let available = self.accelerator.available();
+        let mut devices = Devices { available, checks: &mut checks };
+        let checked = check_plan(&plan, coverage, *seed, &mut devices, &mut self.told(coverage));
         self.seconds.checking += begun.elapsed().as_secs_f64();
         let measured = self.measure(&plan, &checked, coverage, time, judge);
         Pass { plan, checked, measured }
@@ -284,7 +345,7 @@ impl Stages<'_> {
         time: Duration,
         judge: &dyn Judge,
     ) -> Measured {
-        let Configuration { effort, seed, isolation, inspect, .. } = self.configuration;
+        let Configuration { effort, seed, isolation, inspect, device, .. } = self.configuration;
         let assignment = Assignment {
             plan,
             checked,
@@ -293,6 +354,7 @@ impl Stages<'_> {
             seed: *seed,
             isolation: *isolation,
             inspect: *inspect && coverage == Coverage::EverySize,
+            device,
             launcher: self.launcher,
             judge,
         };
@@ -336,6 +398,8 @@ struct Record {
     environment: Environment,
     seconds: Seconds,
     conduct: Conduct,
+    /// What CUDA variants ran on.
+    device: Option<DeviceReport>,
 }
 
 impl Record {
@@ -346,6 +410,7 @@ impl Record {
             environment: Environment::read(),
             seconds: Seconds::default(),
             conduct: Conduct::default(),
+            device: None,
         }
     }
 }

@@ -3,6 +3,8 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
+const SOURCE: Source = Source::new(include_str!("../cuda/elementwise.cu")).named("elementwise.cu");
+
 /// Elements that one task handles: long enough to hide the cost of a task, short enough to share a cache level.
 const GRAIN: usize = 1 << 14;
 
@@ -25,6 +27,18 @@ pub fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
 #[kernel_bench(of = saxpy, parallel, threshold = tuned(160_000))]
 pub fn saxpy_rayon(a: f32, x: &[f32], y: &mut [f32]) {
     y.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN)).for_each(|(y, x)| saxpy(a, x, y));
+}
+
+/// [`saxpy`] on a GPU, four elements per thread.
+#[kernel_bench(of = saxpy, cuda)]
+pub fn saxpy_cuda(
+    gpu: &Gpu,
+    a: f32,
+    x: &DeviceSlice<f32>,
+    y: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let n = x.len();
+    gpu.kernel(SOURCE, "saxpy")?.over(n.div_ceil(4), 256).arg(a).arg(x).arg(y).arg(n).launch()
 }
 
 fn saxpy_f64(a: f64, x: &[f64], y: &mut [f64]) {
@@ -54,6 +68,18 @@ pub fn add_rayon(x: &[f32], y: &[f32], out: &mut [f32]) {
         .zip(x.par_chunks(GRAIN))
         .zip(y.par_chunks(GRAIN))
         .for_each(|((out, x), y)| add(x, y, out));
+}
+
+/// [`add`] on a GPU, four elements per thread.
+#[kernel_bench(of = add, cuda)]
+pub fn add_cuda(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    y: &DeviceSlice<f32>,
+    out: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let n = x.len();
+    gpu.kernel(SOURCE, "add")?.over(n.div_ceil(4), 256).arg(x).arg(y).arg(out).arg(n).launch()
 }
 
 fn add_f64(x: &[f64], y: &[f64], out: &mut [f64]) {

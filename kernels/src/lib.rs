@@ -1,4 +1,4 @@
-//! Kernels of transformer inference and numerics, as serial and parallel variants.
+//! Kernels of transformer inference and numerics, as serial, parallel and CUDA variants.
 //!
 //! One file is one family. Every kernel has an independent reference in `f64`, natural axes and, for its parallel
 //! variant, the threshold that its author claims; `cargo run --example suite` finds out whether the claim holds. The

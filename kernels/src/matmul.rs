@@ -1,7 +1,10 @@
 //! Matrix product of row-major matrices: the kernel where order of access decides everything.
 
+use kbench::MatrixProduct;
 use kbench::prelude::*;
 use rayon::prelude::*;
+
+const SOURCE: Source = Source::new(include_str!("../cuda/matmul.cu")).named("matmul.cu");
 
 /// Rows of `b` that are used while they are in the first-level cache.
 const DEPTH_TILE: usize = 64;
@@ -63,6 +66,47 @@ pub fn matmul_rayon(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     a.par_chunks(TASK_ROWS * k)
         .zip(c.par_chunks_mut(TASK_ROWS * n))
         .for_each(|(a, c)| matmul_blocked(a, b, n, c));
+}
+
+/// [`matmul`] on a GPU, one thread per element.
+#[kernel_bench(of = matmul, cuda)]
+pub fn matmul_cuda_naive(
+    gpu: &Gpu,
+    a: &DeviceSlice<f32>,
+    b: &DeviceSlice<f32>,
+    n: usize,
+    c: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let (m, k) = (c.len() / n, b.len() / n);
+    let kernel = gpu.kernel(SOURCE, "matmul_naive")?.grid((n.div_ceil(16), m.div_ceil(16)));
+    kernel.block((16, 16)).arg(a).arg(b).arg(c).arg(m).arg(n).arg(k).launch()
+}
+
+/// [`matmul`] on a GPU, in tiles of 64 by 64 in shared memory.
+#[kernel_bench(of = matmul, cuda)]
+pub fn matmul_cuda_tiled(
+    gpu: &Gpu,
+    a: &DeviceSlice<f32>,
+    b: &DeviceSlice<f32>,
+    n: usize,
+    c: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let (m, k) = (c.len() / n, b.len() / n);
+    let kernel = gpu.kernel(SOURCE, "matmul_tiled")?.grid((n.div_ceil(64), m.div_ceil(64)));
+    kernel.block((16, 16)).arg(a).arg(b).arg(c).arg(m).arg(n).arg(k).launch()
+}
+
+/// [`matmul`] by the vendor's library, the yardstick.
+#[kernel_bench(of = matmul, cuda)]
+pub fn matmul_cublas(
+    gpu: &Gpu,
+    a: &DeviceSlice<f32>,
+    b: &DeviceSlice<f32>,
+    n: usize,
+    c: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let (m, k) = (c.len() / n, b.len() / n);
+    gpu.blas_lt()?.multiply(&MatrixProduct::new(m, n, k), a, b, c)
 }
 
 fn matmul_f64(a: &[f64], b: &[f64], n: usize, c: &mut [f64]) {

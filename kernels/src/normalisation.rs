@@ -3,6 +3,9 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
+const SOURCE: Source =
+    Source::new(include_str!("../cuda/normalisation.cu")).named("normalisation.cu");
+
 /// Independent partial results of a reduction, so that the compiler can keep them in vector registers.
 const LANES: usize = 16;
 
@@ -33,6 +36,19 @@ pub fn rms_norm_rayon(x: &[f32], w: &[f32], eps: f32, out: &mut [f32]) {
     x.par_chunks(rows * w.len())
         .zip(out.par_chunks_mut(rows * w.len()))
         .for_each(|(x, out)| rms_norm(x, w, eps, out));
+}
+
+/// [`rms_norm`] on a GPU, one block per row.
+#[kernel_bench(of = rms_norm, cuda)]
+pub fn rms_norm_cuda(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    w: &DeviceSlice<f32>,
+    eps: f32,
+    out: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let kernel = gpu.kernel(SOURCE, "rms_norm")?.grid(x.len() / w.len()).block(256);
+    kernel.arg(x).arg(w).arg(eps).arg(out).arg(w.len()).launch()
 }
 
 fn rms_norm_row(x: &[f32], w: &[f32], eps: f32, out: &mut [f32]) {
@@ -81,6 +97,18 @@ pub fn softmax_rayon(x: &[f32], dim: usize, out: &mut [f32]) {
     x.par_chunks(rows * dim)
         .zip(out.par_chunks_mut(rows * dim))
         .for_each(|(x, out)| softmax(x, dim, out));
+}
+
+/// [`softmax`] on a GPU, one block per row.
+#[kernel_bench(of = softmax, cuda)]
+pub fn softmax_cuda(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    dim: usize,
+    out: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let kernel = gpu.kernel(SOURCE, "softmax")?.grid(x.len() / dim).block(256);
+    kernel.arg(x).arg(out).arg(dim).launch()
 }
 
 fn softmax_row(x: &[f32], out: &mut [f32]) {

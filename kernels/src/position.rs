@@ -3,6 +3,8 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
+const SOURCE: Source = Source::new(include_str!("../cuda/position.cu")).named("position.cu");
+
 /// Turns every head of every position by the angles of `cos` and `sin`, which hold `head_dim / 2` values per position.
 ///
 /// `x` is sequence × heads × head_dim; element i of a head is paired with element i + head_dim / 2.
@@ -42,6 +44,20 @@ pub fn rope_rayon(x: &mut [f32], cos: &[f32], sin: &[f32], head_dim: usize) {
         .zip(sin.par_chunks_exact(half))
         .with_min_len(4)
         .for_each(|((position, cos), sin)| rotate(position, cos, sin));
+}
+
+/// [`rope`] on a GPU, one thread per pair.
+#[kernel_bench(of = rope, cuda)]
+pub fn rope_cuda(
+    gpu: &Gpu,
+    x: &mut DeviceSlice<f32>,
+    cos: &DeviceSlice<f32>,
+    sin: &DeviceSlice<f32>,
+    head_dim: usize,
+) -> GpuResult<()> {
+    let (pairs, half, heads) = (x.len() / 2, head_dim / 2, x.len() / (2 * cos.len()));
+    let kernel = gpu.kernel(SOURCE, "rope")?.over(pairs, 256);
+    kernel.arg(x).arg(cos).arg(sin).arg(pairs).arg(half).arg(heads).launch()
 }
 
 /// The tables have half a head per position.

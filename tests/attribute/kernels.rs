@@ -83,6 +83,18 @@ pub fn only_wide(x: &[f64], factor: f32, out: &mut [f64]) {
     scale_rows(x, factor, out);
 }
 
+/// Elements of one byte, in all places of a signature: slices, a scalar, an output, and the `f64` of a reference.
+#[kernel_bench(
+    sizes = [16],
+    reference = scale_reference,
+    tolerance = 0.125,
+    types = [F8E4M3, F8E5M2],
+)]
+pub fn scale_bytes<T: Element>(x: &[T], factor: T, out: &mut [T]) {
+    let scaled = x.iter().map(|x| T::from_f64(x.to_f64() * factor.to_f64()));
+    out.iter_mut().zip(scaled).for_each(|(out, scaled)| *out = scaled);
+}
+
 /// A const parameter is the element here.
 #[kernel_bench(sizes = ["one" => 1, "page" => (1 << 12)], work = |length| length, types = [2, 4])]
 pub fn lanes<const LANES: usize>(x: &[f32]) -> f32 {

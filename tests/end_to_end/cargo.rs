@@ -82,7 +82,7 @@ fn cargo_test_runs_the_checks_and_no_timing() {
     run.assert_stdout("test downstream::scale/scale_rayon/f32/n=256 ... ok");
     run.assert_stdout("test downstream::dot/slow/f32/n=1000 ... ignored, takes its time");
     run.assert_stdout(
-        "scale_cuda/f32/n=256 ... ignored, this version of kbench has no CUDA backend",
+        "scale_cuda/f32/n=256 ... ignored, kbench was built without its feature `cuda`",
     );
     run.assert_stdout(
         "test result: ok. 24 passed; 0 failed; 3 ignored; 0 measured; 0 filtered out",

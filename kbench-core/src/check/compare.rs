@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::Reason;
 use super::exercise::Expected;
 
@@ -21,7 +23,7 @@ pub fn default_tolerance(roundoff: f64, terms: f64) -> f64 {
 }
 
 /// Distance between a result and what it should be, for the output that is furthest off.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorFigures {
     /// ‖got − expected‖ / ‖expected‖ of that output.
     pub norm: f64,
@@ -34,7 +36,7 @@ pub struct ErrorFigures {
 }
 
 /// The element that is furthest off.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct WorstElement {
     /// The output it belongs to.
     pub output: String,

@@ -1,9 +1,7 @@
 //! Data of one size, and what should come out of it.
 
 use super::{Origin, Reason, Wrong};
-use crate::kernel::{
-    Caller, CellData, Fault, Implementation, KernelEntry, Outputs, Returned, VariantEntry, guard,
-};
+use crate::kernel::{Caller, CellData, Fault, KernelEntry, Outputs, Returned, VariantEntry, guard};
 use crate::plan::Size;
 
 /// Outputs with fewer elements than this may cancel to almost nothing by chance; their magnitude is then judged by a
@@ -46,10 +44,12 @@ pub(super) struct Exercise {
 }
 
 /// Where expected results come from: the kernel's reference, else its own function.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct Source {
     pub(super) kernel: &'static KernelEntry,
     pub(super) own_function: Option<&'static VariantEntry>,
+    /// Where an own function that is a CUDA variant is called.
+    pub(super) device: Option<Caller>,
 }
 
 impl Source {
@@ -110,10 +110,15 @@ impl Source {
         let (part, outputs) = match by_reference {
             Some(outputs) => ("the reference", outputs),
             None => {
-                let own = self.own_function.map(|variant| variant.implementation);
-                let Some(Implementation::Host(routine)) = own else { return Ok(None) };
+                let Some(own) = self.own_function else { return Ok(None) };
+                let caller = match &self.device {
+                    Some(device) if own.implementation.is_device() => device,
+                    None if own.implementation.is_device() => return Ok(None),
+                    _ => &Caller::Outside,
+                };
                 data.reset();
-                let returned = guard(|| routine().call(data, &Caller::Outside))
+                let returned = guard(|| own.implementation.routine().call(data, caller))
+                    .flatten()
                     .map_err(|fault| Reason::Definition { part: "the own function", fault })?;
                 ("the own function", all_outputs(data, returned))
             }

@@ -7,8 +7,7 @@ use super::compare::{compare, default_tolerance};
 use super::exercise::{Exercise, Expected, Source, Trial, all_outputs};
 use super::{Check, ErrorFigures, Origin, Reason, Remark, Wrong, awkward_sizes};
 use crate::kernel::{
-    Caller, Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Outputs, Routine,
-    VariantEntry, guard,
+    Caller, Calls, CellData, Fault, InPlace, KernelEntry, Outputs, Routine, VariantEntry, guard,
 };
 use crate::plan::{Size, sizes_of};
 use crate::value::{Element, Poison};
@@ -21,6 +20,8 @@ pub struct Gate {
     kernel: &'static KernelEntry,
     source: Source,
     seed: u64,
+    /// Where CUDA variants are called; none where they cannot be.
+    device: Option<Caller>,
     /// Data and expected results are made once and serve all variants.
     exercises: HashMap<Trial, Result<Exercise, Wrong>>,
 }
@@ -39,7 +40,11 @@ struct Called {
     poisoned: Vec<Vec<usize>>,
     fingerprint: u64,
     roundoffs: Vec<f64>,
+    changed_input: bool,
 }
+
+/// A routine with the place from which it is called.
+type Callable<'a> = (&'a dyn Routine, &'a Caller);
 
 /// A variant with the data that it was timed on.
 pub struct Timed<'a> {
@@ -62,7 +67,15 @@ impl Gate {
         own_function: Option<&'static VariantEntry>,
         seed: u64,
     ) -> Self {
-        Gate { kernel, source: Source { kernel, own_function }, seed, exercises: HashMap::new() }
+        let source = Source { kernel, own_function, device: None };
+        Gate { kernel, source, seed, device: None, exercises: HashMap::new() }
+    }
+
+    /// The same on a machine with a device, on which CUDA variants are called.
+    pub fn with_device(mut self, device: Option<Caller>) -> Self {
+        self.source.device.clone_from(&device);
+        self.device = device;
+        self
     }
 
     /// Checks a variant at the awkward sizes, with two seeds each; at the smallest listed size when no awkward one is
@@ -116,10 +129,7 @@ impl Gate {
     }
 
     fn check(&mut self, variant: &VariantEntry, trials: &[Trial]) -> Check {
-        let Implementation::Host(routine) = variant.implementation else {
-            unreachable!("the check stage is only given variants that this machine can run");
-        };
-        let routine = routine();
+        let (routine, caller) = (variant.implementation.routine(), self.caller(variant));
         let mut check = Check { outcome: Ok(()), errors: None, remarks: Vec::new() };
         let mut zeros_always_pass = true;
         let start = Instant::now();
@@ -128,7 +138,7 @@ impl Gate {
                 check.remarks.push(Remark::Shortened);
                 break;
             }
-            match self.find(variant, routine.as_ref(), trial) {
+            match self.find(variant, (routine.as_ref(), &caller), trial) {
                 Ok(finding) => {
                     zeros_always_pass &= finding.zeros_pass;
                     self.note(variant, finding, &mut check);
@@ -145,11 +155,17 @@ impl Gate {
         check
     }
 
+    /// From where a variant is called.
+    fn caller(&self, variant: &VariantEntry) -> Caller {
+        let device = self.device.as_ref().filter(|_| variant.implementation.is_device());
+        device.cloned().unwrap_or(Caller::Outside)
+    }
+
     /// Runs one trial. After a mistake its data is not trusted any more.
     fn find(
         &mut self,
         variant: &VariantEntry,
-        routine: &dyn Routine,
+        routine: Callable<'_>,
         trial: &Trial,
     ) -> Result<Finding, Wrong> {
         let made = self.exercises.remove(trial);
@@ -192,14 +208,14 @@ impl Gate {
     fn examine(
         &self,
         variant: &VariantEntry,
-        routine: &dyn Routine,
+        routine: Callable<'_>,
         exercise: &mut Exercise,
     ) -> Result<Finding, Reason> {
         let data = exercise.data.as_mut();
         let before = data.reads_fingerprint();
         let first = self.call(routine, data, Poison::First)?;
         let second = self.call(routine, data, Poison::Second)?;
-        if data.reads_fingerprint() != before {
+        if data.reads_fingerprint() != before || first.changed_input || second.changed_input {
             return Err(Reason::ChangedInput);
         }
         if let Some(reason) = self.unwritten(&first, &second) {
@@ -235,19 +251,20 @@ impl Gate {
 
     fn call(
         &self,
-        routine: &dyn Routine,
+        (routine, caller): Callable<'_>,
         data: &mut dyn CellData,
         poison: Poison,
     ) -> Result<Called, Reason> {
         self.prepare(data, poison);
-        let returned = guard(|| routine.call(data, &Caller::Outside)).map_err(Reason::Fault)?;
+        let returned = guard(|| routine.call(data, caller)).flatten().map_err(Reason::Fault)?;
         if let Some(failure) = returned.failure {
             return Err(Reason::Fault(Fault::Failed(failure)));
         }
         let fingerprint = data.writes_fingerprint() ^ returned.fingerprint.rotate_left(17);
         let roundoffs = [data.roundoffs(), returned.roundoffs.clone()].concat();
-        let poisoned = data.poisoned(poison);
-        Ok(Called { outputs: all_outputs(data, returned), poisoned, fingerprint, roundoffs })
+        let (poisoned, changed_input) = (data.poisoned(poison), returned.changed_input);
+        let outputs = all_outputs(data, returned);
+        Ok(Called { outputs, poisoned, fingerprint, roundoffs, changed_input })
     }
 
     /// Positions that kept both patterns.
@@ -283,13 +300,14 @@ impl Gate {
         // The outputs of a kernel that goes on from its last result are known after one call only.
         let calls = if self.kernel.in_place == InPlace::Reuse { Calls::once(1) } else { calls };
         guard(|| routine.sample(data, calls, caller)).flatten().map_err(fault)?;
+        guard(|| routine.fetch(data, caller)).flatten().map_err(fault)?;
         let mut parts = data.outputs();
         self.prepare(data, Poison::Second);
-        let returned = guard(|| routine.call(data, caller)).map_err(fault)?;
+        let returned = guard(|| routine.call(data, caller)).flatten().map_err(fault)?;
         if let Some(failure) = returned.failure {
             return Err(fault(Fault::Failed(failure)));
         }
-        if data.reads_fingerprint() != before {
+        if data.reads_fingerprint() != before || returned.changed_input {
             return Err(after(Reason::ChangedInput));
         }
         let Some(expected) = expected else { return Ok(()) };

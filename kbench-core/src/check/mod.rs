@@ -15,9 +15,11 @@ pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};
 pub use exercise::Expected;
 pub use gate::{Gate, Timed};
-pub use stage::{CheckedRow, Coverage, Standing, check_plan};
+pub use stage::{Bench, CheckedRow, Coverage, DeviceChecks, Devices, Standing, check_plan};
 
 use std::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use crate::kernel::Fault;
 
@@ -40,7 +42,8 @@ impl Check {
 }
 
 /// A remark of the gate that does not stop a variant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Remark {
     /// There is no reference, so the base was compared with nothing.
     UnverifiedBase,
@@ -99,7 +102,12 @@ impl Wrong {
     /// A kernel that breaks at a size that nobody listed may just not be defined there.
     fn hint(&self) -> &'static str {
         match (self.origin, &self.reason) {
-            (Origin::Awkward, Reason::Fault(_) | Reason::Definition { .. }) => {
+            (
+                Origin::Awkward,
+                Reason::Fault(_)
+                | Reason::Definition { .. }
+                | Reason::Reported { is_fault: true, .. },
+            ) => {
                 "; kbench chose this size: if the kernel is not defined there, say so with `valid = ...`"
             }
             _ => "",
@@ -108,7 +116,8 @@ impl Wrong {
 }
 
 /// Who chose the size of a check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// The attribute lists it, or the command line.
     Listed,
@@ -189,6 +198,14 @@ pub enum Reason {
     /// It panicked or returned an error.
     #[error("{0}")]
     Fault(Fault),
+    /// Whatever a worker found.
+    #[error("{text}")]
+    Reported {
+        /// In its words.
+        text: String,
+        /// Whether it broke, and did not just give a wrong result.
+        is_fault: bool,
+    },
     /// The kernel's `inputs` or reference panicked.
     #[error("{part} of the kernel {fault}")]
     Definition {

@@ -6,7 +6,7 @@ use super::curve::{Curve, Point};
 use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
 use crate::check::Standing;
 use crate::infer::{Calm, Comparison, Observations, compare};
-use crate::kernel::{KernelEntry, Threshold, VariantEntry, guard};
+use crate::kernel::{KernelEntry, Mode, Threshold, VariantEntry, guard};
 use crate::measure::{Look, Pass};
 use crate::plan::{Cell, Plan, Row, Size, work_of};
 
@@ -93,22 +93,30 @@ fn by_work(kernel: &KernelEntry, sizes: &[&Size]) -> Vec<Size> {
     sizes.into_iter().map(|(_, size)| size).collect()
 }
 
-/// The base and each row that is compared with it. Of a variant with several thread counts the largest is meant.
+/// Bases and the rows that are compared with them. Of a variant with several thread counts the largest is meant, and of
+/// one with several modes the first; data that starts and ends on the host is a contest of its own.
 fn pairs(cells: &[&Cell]) -> Vec<(Row, Row)> {
     let Some((cell, base)) = cells.iter().find_map(|cell| Some((cell, cell.base?))) else {
         return Vec::new();
     };
-    let mut rows: Vec<Row> = Vec::new();
-    for row in cell.rows.iter().enumerate().filter(|(i, _)| *i != base).map(|(_, row)| row) {
-        match rows.iter_mut().find(|known| std::ptr::eq(known.variant, row.variant)) {
-            Some(known) if known.threads < row.threads => *known = *row,
+    let base = cell.rows[base];
+    let mut pairs: Vec<(Row, Row)> = Vec::new();
+    for (index, row) in cell.rows.iter().enumerate() {
+        let is_contest = cell.is_primary(index) || row.mode == Mode::EndToEnd;
+        if std::ptr::eq(row.variant, base.variant) || !is_contest {
+            continue;
+        }
+        let twin = |(_, known): &&mut (Row, Row)| {
+            std::ptr::eq(known.variant, row.variant) && known.mode == row.mode
+        };
+        let base = cell.base_of(index).map_or(base, |base| cell.rows[base]);
+        match pairs.iter_mut().find(twin) {
+            Some((_, known)) if known.threads < row.threads => *known = *row,
             Some(_) => {}
-            None => rows.push(*row),
+            None => pairs.push((base, *row)),
         }
     }
-    let base = cell.rows[base];
-    let is_other = |row: &Row| !std::ptr::eq(row.variant, base.variant);
-    rows.into_iter().filter(is_other).map(|row| (base, row)).collect()
+    pairs
 }
 
 impl Contest {
@@ -164,9 +172,11 @@ impl Contest {
         brackets(&self.winners())
     }
 
-    /// What the variant's author claims. It is about the kernel's own function, and about no yardstick.
+    /// What the variant's author claims. It is about the kernel's own function, and about no yardstick; and about data that
+    /// is where the variant wants it.
     pub(super) fn claim(&self) -> Option<Threshold> {
-        self.variant.variant.threshold.filter(|_| self.base.variant.is_base)
+        let is_meant = self.base.variant.is_base && self.variant.mode != Mode::EndToEnd;
+        self.variant.variant.threshold.filter(|_| is_meant)
     }
 
     /// Sizes around the claim of the variant's author that are not among the listed ones.

@@ -9,7 +9,7 @@ use super::evidence::{Bracket, Evidence, Origin, Winner};
 use super::place::{Place, place};
 use super::threshold::ThresholdFinding;
 use crate::infer::Scope;
-use crate::kernel::{Backend, Threshold, Tuned, VariantEntry};
+use crate::kernel::{Backend, Mode, Threshold, Tuned, VariantEntry};
 use crate::plan::work_of;
 
 /// A variant against the base along one way through the sizes.
@@ -26,6 +26,8 @@ pub struct Crossover {
     pub base: &'static str,
     /// Threads that the variant may use.
     pub threads: usize,
+    /// How its calls are timed.
+    pub mode: Mode,
     /// Axes that grow along the way.
     pub along: Vec<&'static str>,
     /// Values of the others.
@@ -204,6 +206,7 @@ impl Contest {
                 }
                 Backend::Serial | Backend::Cuda => 1,
             },
+            mode: self.variant.mode,
             along: axes.filter(|(axis, _)| moving.contains(axis)).map(|(_, name)| name).collect(),
             held: held.map(|(axis, name)| (name, first.size.values[axis])).collect(),
             from: place(first),
@@ -350,6 +353,7 @@ pub(crate) mod tests {
             variant: "rayon",
             base: "saxpy",
             threads: 2,
+            mode: Mode::Warm,
             along: vec!["n"],
             held: BTreeMap::new(),
             from: place(10),

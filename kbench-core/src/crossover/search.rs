@@ -93,8 +93,10 @@ fn add(cells: &mut Vec<Cell>, contest: &Contest, size: Size) {
         cells.push(Cell { kernel, own_function, base: Some(0), size, rows });
         cells.len() - 1
     });
-    if cells[index].rows.iter().all(|row| !row.is(variant)) {
-        cells[index].rows.push(*variant);
+    for wanted in [base, variant] {
+        if cells[index].rows.iter().all(|row| !row.is(wanted)) {
+            cells[index].rows.push(*wanted);
+        }
     }
 }
 
@@ -119,13 +121,17 @@ impl Judge for Sides {
         let calm = Calm::of(measurement);
         let outlook = |open: &OpenCell<'_>| {
             let observations = Observations::of(measurement, open.index, calm);
-            let Some(base) = open.cell.base else { return Outlook::Settled };
-            let mut others = open.rows.iter().filter(|row| **row != base);
+            if open.cell.base.is_none() {
+                return Outlook::Settled;
+            }
             let is_decided = |row: &usize| {
-                let comparison = compare(&observations, base, *row, look);
-                comparison.is_some_and(|comparison| winner(&comparison, LEVEL).is_some())
+                let base = open.cell.base_of(*row).filter(|base| base != row);
+                base.is_none_or(|base| {
+                    let comparison = compare(&observations, base, *row, look);
+                    comparison.is_some_and(|comparison| winner(&comparison, LEVEL).is_some())
+                })
             };
-            if others.all(is_decided) { Outlook::Decided } else { Outlook::Open }
+            if open.rows.iter().all(is_decided) { Outlook::Decided } else { Outlook::Open }
         };
         cells.iter().map(outlook).collect()
     }

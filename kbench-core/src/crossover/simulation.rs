@@ -53,9 +53,13 @@ impl Machine {
         let mut block = || {
             let mut sample = |row: usize| {
                 let nanoseconds = times[row] * (0.01 * self.normal()).exp();
-                Sample { row, nanoseconds, chain: 5.0, sweep: None }
+                Sample { row, nanoseconds, chain: 5.0, sweep: None, device: None }
             };
-            Block { samples: [0, 1, 1, 0].map(&mut sample).to_vec(), requeued: false }
+            Block {
+                samples: [0, 1, 1, 0].map(&mut sample).to_vec(),
+                requeued: false,
+                throttled: false,
+            }
         };
         (0..BLOCKS).map(|_| block()).collect()
     }
@@ -76,7 +80,7 @@ fn plan(threshold: Option<Threshold>) -> Plan {
     let registry = Registry::of([base, twin]).expect("fine");
     let sizes = AxisOverride { axis: "n".into(), values: LISTED.to_vec() };
     let selection = Selection { axes: vec![sizes], ..Selection::default() };
-    Plan::new(&registry, &selection, &[]).expect("a plan")
+    Plan::new(&registry, &selection, &[], &[]).expect("a plan")
 }
 
 fn clone_of(entry: &'static VariantEntry) -> VariantEntry {

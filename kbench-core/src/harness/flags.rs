@@ -20,6 +20,7 @@ pub(super) enum Group {
     Mode,
     Select,
     Effort,
+    Gpu,
     Results,
     Libtest,
     /// Understood, without effect, and not worth a line.
@@ -28,10 +29,11 @@ pub(super) enum Group {
 
 impl Group {
     /// Those that `--help` shows, with their titles.
-    pub(super) const SHOWN: [(Group, &'static str); 5] = [
+    pub(super) const SHOWN: [(Group, &'static str); 6] = [
         (Group::Mode, "Mode"),
         (Group::Select, "Select"),
         (Group::Effort, "Effort"),
+        (Group::Gpu, "GPU"),
         (Group::Results, "Results"),
         (Group::Libtest, "As in Rust's own test harness"),
     ];
@@ -119,6 +121,22 @@ pub(super) const FLAGS: &[Flag] = &[
         "measure parallel variants in pools of these many threads",
     ),
     option("seed", "N", Group::Effort, "seed of data and order"),
+    option("device", "N", Group::Gpu, "the CUDA device, by its number (default 0)"),
+    switch("no-gpu", Group::Gpu, "skip CUDA variants"),
+    switch("hot", Group::Gpu, "time CUDA variants back to back, caches as the last call left them"),
+    switch("cold", Group::Gpu, "time them with an empty second-level cache"),
+    switch("graph", Group::Gpu, "time them in a CUDA graph of many calls"),
+    switch(
+        "end-to-end",
+        Group::Gpu,
+        "time them from data on the host to results on the host (default: all four)",
+    ),
+    switch(
+        "profile",
+        Group::Gpu,
+        "call every CUDA variant once inside a profiler range, for ncu and nsys; times nothing",
+    ),
+    option("dump", "DIR", Group::Gpu, "write the PTX of device code to a folder"),
     option(
         "export",
         "FORMAT=PATH",
@@ -162,7 +180,6 @@ pub(super) const FLAGS: &[Flag] = &[
     switch("fail-fast", Group::Hidden, ""),
     switch("shuffle", Group::Hidden, ""),
     option("shuffle-seed", "N", Group::Hidden, ""),
-    switch("no-gpu", Group::Hidden, ""),
     Flag { short: Some('Z'), ..option("unstable", "FLAG", Group::Hidden, "") },
 ];
 
@@ -175,12 +192,6 @@ pub(super) const EXCLUSIVE: &[&[&str]] = &[
 
 /// Flags that later versions give a meaning; naming one is an error that says so, not a typing error.
 pub(super) const RESERVED: &[&str] = &[
-    "device",
-    "cold",
-    "hot",
-    "graph",
-    "profile",
-    "dump",
     "save-baseline",
     "baseline",
     "load-baseline",

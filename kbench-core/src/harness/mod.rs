@@ -60,6 +60,10 @@ fn run(options: Options) -> Exit {
     let result = match options.mode {
         Mode::Test => test(&suite, &options),
         Mode::Measure => measure(&suite, &options),
+        Mode::Profile => {
+            let mut told = String::new();
+            suite.profile(&mut |line| told += &format!("{line}\n")).map(|()| print(&told))
+        }
         _ => suite.plan().map(|plan| match options.mode {
             Mode::ListKernels => print(&list_kernels(&plan)),
             Mode::ListSizes => print(&list_sizes(&plan)),

@@ -1,6 +1,7 @@
 //! From values of flags to what the run does.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use super::arguments::Arguments;
@@ -11,10 +12,11 @@ use super::output::Export;
 use crate::Configuration;
 use crate::crossover::Search;
 use crate::infer::Rules;
-use crate::kernel::Backend;
+use crate::kernel::{self, Backend};
 use crate::measure::{Effort, Isolation};
 use crate::plan::{AxisOverride, Ignored, Partition, Selection, SizeFilter, nearest};
 use crate::report::{Style, TestFormat};
+use crate::worker::DeviceRequest;
 use crate::{DEFAULT_SEED, Workers};
 
 /// What a program does when the command line does not say.
@@ -31,6 +33,7 @@ pub enum DefaultMode {
 pub(super) enum Mode {
     Test,
     Measure,
+    Profile,
     List,
     ListKernels,
     ListSizes,
@@ -84,6 +87,12 @@ impl Options {
                 selection: selection(&arguments)?,
                 effort: effort(&arguments)?,
                 threads: threads(&arguments)?,
+                modes: modes(&arguments),
+                device: DeviceRequest {
+                    ordinal: arguments.last("device", whole::<usize>)?.unwrap_or(0),
+                    dump: arguments.last("dump", |path| Ok(PathBuf::from(path)))?,
+                },
+                no_gpu: arguments.is_on("no-gpu"),
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
                 rules: Rules::default(),
                 search: search(&arguments),
@@ -121,6 +130,13 @@ impl Options {
     }
 }
 
+/// How CUDA variants are timed: in those modes that are named, or in all.
+fn modes(arguments: &Arguments) -> Vec<kernel::Mode> {
+    let all = kernel::Mode::OF_DEVICE;
+    let named: Vec<_> = all.into_iter().filter(|mode| arguments.is_on(mode.name())).collect();
+    if named.is_empty() { all.to_vec() } else { named }
+}
+
 fn mode(arguments: &Arguments, default: DefaultMode) -> Mode {
     // In the order of precedence: looking comes before doing, and `cargo bench -- --test` has both of the last two.
     let modes = [
@@ -130,6 +146,7 @@ fn mode(arguments: &Arguments, default: DefaultMode) -> Mode {
         ("list-kernels", Mode::ListKernels),
         ("list-sizes", Mode::ListSizes),
         ("test", Mode::Test),
+        ("profile", Mode::Profile),
         ("bench", Mode::Measure),
     ];
     let chosen = modes.iter().find(|(name, _)| arguments.is_on(name)).map(|(_, mode)| *mode);

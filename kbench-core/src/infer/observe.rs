@@ -39,7 +39,11 @@ impl Calm {
     }
 
     fn admits(self, block: &Block) -> bool {
-        !is_contaminated(chain_of(block), self.level)
+        !self.is_busy(block) && !block.throttled
+    }
+
+    fn is_busy(self, block: &Block) -> bool {
+        is_contaminated(chain_of(block), self.level)
     }
 }
 
@@ -52,7 +56,7 @@ pub fn contaminated_share<'m>(
         let calm = Calm::of(measurement);
         for block in measurement.blocks() {
             all += 1.0;
-            busy += if calm.admits(block) { 0.0 } else { 1.0 };
+            busy += if calm.is_busy(block) { 1.0 } else { 0.0 };
         }
     }
     (all > 0.0).then_some(busy / all)
@@ -206,7 +210,10 @@ impl Logarithms {
     fn of(sample: &Sample) -> Self {
         // A call that was optimised away has no logarithm; the floor keeps it visible and it is flagged.
         let time = sample.nanoseconds.max(1e-3).ln();
-        Logarithms { time, anchored: time - sample.sweep.unwrap_or(sample.chain).ln() }
+        // How busy the processor is does not matter to what runs on a device.
+        let sentinel = sample.sweep.unwrap_or(sample.chain).ln();
+        let anchored = if sample.device.is_some() { time } else { time - sentinel };
+        Logarithms { time, anchored }
     }
 }
 
@@ -233,9 +240,10 @@ pub(super) mod tests {
     /// A launch of one cell with two rows; each block has the times of both and of the chain.
     pub(crate) fn launch(blocks: &[(f64, f64, f64)]) -> Launch {
         let block = |&(base, row, chain): &(f64, f64, f64)| {
-            let sample = |row, nanoseconds| Sample { row, nanoseconds, chain, sweep: None };
+            let sample =
+                |row, nanoseconds| Sample { row, nanoseconds, chain, sweep: None, device: None };
             let samples = vec![sample(0, base), sample(1, row), sample(1, row), sample(0, base)];
-            Block { samples, requeued: false }
+            Block { samples, requeued: false, throttled: false }
         };
         Launch { cells: vec![blocks.iter().map(block).collect()] }
     }
@@ -275,9 +283,17 @@ pub(super) mod tests {
     #[test]
     fn every_sample_of_a_row_meets_every_sample_of_the_other_in_its_block() {
         let block = |base: [f64; 2], row: [f64; 2]| {
-            let of = |row| move |nanoseconds| Sample { row, nanoseconds, chain: 5.0, sweep: None };
+            let of = |row| {
+                move |nanoseconds| Sample {
+                    row,
+                    nanoseconds,
+                    chain: 5.0,
+                    sweep: None,
+                    device: None,
+                }
+            };
             let samples = base.map(of(0)).into_iter().chain(row.map(of(1))).collect();
-            Block { samples, requeued: false }
+            Block { samples, requeued: false, throttled: false }
         };
         let blocks = vec![block([1.0, 2.0], [3.0, 5.0]), block([1.0, 1.0], [1.0, 1.0])];
         let launch = Launch { cells: vec![blocks] };

@@ -57,9 +57,9 @@ impl Machine {
             // The second row suffers twice as much from load: a difference of the machine, not of the code.
             let (time, sensitive) = if row == 0 { (1000.0, 1.0) } else { (row_time, 2.0) };
             let nanoseconds = self.takes(time, sensitive);
-            Sample { row, nanoseconds, chain: self.takes(50_000.0, 1.0), sweep: None }
+            Sample { row, nanoseconds, chain: self.takes(50_000.0, 1.0), sweep: None, device: None }
         };
-        Block { samples: order.map(&mut sample).to_vec(), requeued: false }
+        Block { samples: order.map(&mut sample).to_vec(), requeued: false, throttled: false }
     }
 
     /// A launch; placement moves the ratio of the rows a little.
@@ -74,7 +74,7 @@ impl Machine {
 fn cell() -> Cell {
     let entries = [variant_of_double("double", 1, right), variant_of_double("twin", 2, right)];
     let registry = Registry::of(entries).expect("fine");
-    let mut plan = Plan::new(&registry, &Selection::default(), &[]).expect("a plan");
+    let mut plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
     plan.cells.swap_remove(0)
 }
 

@@ -49,9 +49,8 @@ fn outlook(
     look: Look,
     level: f64,
 ) -> Outlook {
-    let Some((base, others)) = compared(open) else { return Outlook::Settled };
     let found: Vec<Comparison> =
-        others.filter_map(|row| compare(observations, base, row, look)).collect();
+        compared(open).filter_map(|(base, row)| compare(observations, base, row, look)).collect();
     let known = |comparison: &Comparison| {
         let half = comparison.test.half_width(1.0 - level * comparison.share);
         half <= (WELL_KNOWN * comparison.test.difference.abs()).min(PRECISE)
@@ -67,16 +66,19 @@ fn outlook(
     }
 }
 
-/// The base of a cell and the rows that are compared with it; none when the base is not there or has failed.
-fn compared<'a>(open: &'a OpenCell<'_>) -> Option<(usize, impl Iterator<Item = usize> + 'a)> {
-    let base = open.cell.base.filter(|base| open.rows.contains(base))?;
-    Some((base, open.rows.iter().copied().filter(move |row| *row != base)))
+/// Bases and the rows that are compared with them; none for rows whose base is not there or has failed.
+fn compared<'a>(open: &'a OpenCell<'_>) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let with_base = |row: &usize| {
+        let base = open.cell.base_of(*row).filter(|base| open.rows.contains(base))?;
+        (base != *row).then_some((base, *row))
+    };
+    open.rows.iter().filter_map(with_base)
 }
 
 fn spread(observations: &Observations, open: &OpenCell<'_>) -> Option<Spread> {
-    let (base, mut others) = compared(open)?;
-    let launches = others
-        .find_map(|row| Some(observations.differences(row, base)).filter(|d| !d.is_empty()))?;
+    let launches = compared(open).find_map(|(base, row)| {
+        Some(observations.differences(row, base)).filter(|launches| !launches.is_empty())
+    })?;
     let within: Vec<f64> = launches.iter().filter_map(|launch| launch.variance).collect();
     if launches.len() < 2 || within.len() < launches.len() {
         return None;

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::Kernel;
+use super::device::Resident;
 use crate::value::{Fingerprint, Operand, Poison, with_seed};
 
 /// What a call produced: one vector for every `&mut` parameter, then the return value's.
@@ -89,7 +90,15 @@ impl<K: Kernel> Definition for Erased<K> {
 
     fn data(&self, size: &[usize], seed: u64) -> Box<dyn CellData> {
         let (reads, writes) = with_seed(seed, || K::inputs(&K::axes(size)));
-        Box::new(Data::<K> { initial: writes.clone(), reads, writes, copies: Vec::new() })
+        let initial = writes.clone();
+        Box::new(Data::<K> {
+            reads,
+            writes,
+            initial,
+            copies: Vec::new(),
+            device: Resident::default(),
+            stale: Stale::No,
+        })
     }
 }
 
@@ -101,6 +110,30 @@ pub(super) struct Data<K: Kernel> {
     pub(super) initial: K::Writes,
     /// Fresh outputs for kernels that work in place; kept between samples so that they are not allocated anew.
     pub(super) copies: Vec<K::Writes>,
+    /// The same on a device, once a CUDA variant is called.
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no CUDA variant is called"))]
+    pub(super) device: Resident,
+    /// What of the outputs the device does not know yet.
+    pub(super) stale: Stale,
+}
+
+/// In what the outputs on a device differ from those on the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stale {
+    /// In nothing that matters.
+    No,
+    /// The host's have their initial content again.
+    Initial,
+    /// The host's have some other content.
+    Content,
+}
+
+/// The data of a kernel as what it is.
+pub(super) fn typed<K: Kernel>(data: &mut dyn CellData) -> &mut Data<K> {
+    match data.as_any().downcast_mut() {
+        Some(data) => data,
+        None => unreachable!("a routine was given the data of another kernel"),
+    }
 }
 
 impl<K: Kernel> CellData for Data<K> {
@@ -110,10 +143,12 @@ impl<K: Kernel> CellData for Data<K> {
 
     fn reset(&mut self) {
         K::restore(&mut self.writes, &self.initial);
+        self.stale = Stale::Initial;
     }
 
     fn poison(&mut self, poison: Poison) {
         self.writes.poison(poison);
+        self.stale = Stale::Content;
     }
 
     fn poisoned(&self, poison: Poison) -> Vec<Vec<usize>> {

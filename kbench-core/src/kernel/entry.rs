@@ -39,6 +39,8 @@ pub struct KernelEntry {
     pub axes: &'static [&'static str],
     /// The sizes to measure.
     pub sizes: Sizes,
+    /// Names of all parameters that carry data.
+    pub parameters: &'static [&'static str],
     /// Names of the outputs: the `&mut` parameters, then the return value.
     pub outputs: &'static [&'static str],
     /// Whether outputs are also inputs.

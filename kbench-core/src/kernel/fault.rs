@@ -20,6 +20,12 @@ pub enum Fault {
     /// It returned an `Err`.
     #[error("returned an error: {0}")]
     Failed(String),
+    /// Something went wrong on a device.
+    #[error("{0}")]
+    Device(String),
+    /// It cannot be done here, and that is nobody's fault.
+    #[error("{0}")]
+    Declined(String),
 }
 
 /// How many guarded calls are running: while there are any, the hook notes panics instead of printing them.

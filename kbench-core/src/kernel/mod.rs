@@ -8,16 +8,25 @@
 mod data;
 mod entry;
 mod fault;
+mod mode;
 mod routine;
 mod timed;
 
+#[cfg(feature = "cuda")]
+mod device;
+#[cfg(not(feature = "cuda"))]
+#[path = "no_device.rs"]
+mod device;
+
 pub use data::{CellData, Definition, Erased, Outputs};
+pub use device::{DeviceCall, OnDevice, device};
 pub use entry::{
     Backend, Bound, Condition, Expectation, InPlace, KernelEntry, Location, Metric, Sizes,
     Threshold, Tuned, TuningSource, Values, VariantEntry,
 };
 pub use fault::{Fault, guard};
-pub use routine::{Caller, Implementation, Returned, Routine, parallel, serial};
+pub use mode::Mode;
+pub use routine::{Caller, Implementation, Limits, Returned, Routine, Sampled, parallel, serial};
 pub use timed::{Calls, empty_turn};
 
 use crate::value::Operand;

@@ -2,12 +2,19 @@
 
 use std::marker::PhantomData;
 use std::mem::needs_drop;
+#[cfg(feature = "cuda")]
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::data::Data;
+#[cfg(feature = "cuda")]
+use super::Mode;
+use super::data::{Data, typed};
 use super::timed::{self, Calls};
 use super::{CellData, Fault, Kernel};
+#[cfg(feature = "cuda")]
+use crate::cuda::Stopwatch;
+use crate::cuda::{DeviceFigures, DeviceReading};
 use crate::gauge::{Allocations, count};
 use crate::value::{Fingerprint, Operand};
 
@@ -16,15 +23,32 @@ use crate::value::{Fingerprint, Operand};
 pub enum Implementation {
     /// On this machine's processor.
     Host(fn() -> Box<dyn Routine>),
-    /// On a CUDA device. The backend is not part of this version: such variants are listed and skipped with a reason.
-    Device,
+    /// On a CUDA device.
+    Device(fn() -> Box<dyn Routine>),
 }
 
-/// From where a parallel variant is called.
+impl Implementation {
+    /// The routine that calls it.
+    pub fn routine(&self) -> Box<dyn Routine> {
+        match self {
+            Implementation::Host(routine) | Implementation::Device(routine) => routine(),
+        }
+    }
+
+    /// Whether it needs a device.
+    pub fn is_device(&self) -> bool {
+        matches!(self, Implementation::Device(_))
+    }
+}
+
+/// From where a variant is called.
 #[derive(Clone)]
 pub enum Caller {
     /// Directly: rayon's global pool is entered from outside, as a program does that builds no pool of its own.
     Outside,
+    /// On a CUDA device, in some mode.
+    #[cfg(feature = "cuda")]
+    Device(Rc<Stopwatch>, Mode),
     /// Through a pool of a given number of threads, entered anew by every call.
     Pool(Arc<rayon::ThreadPool>),
 }
@@ -38,6 +62,8 @@ pub struct Returned {
     pub fingerprint: u64,
     /// The `Err` it returned.
     pub failure: Option<String>,
+    /// Whether something changed that the kernel should only read, where the call itself can see it.
+    pub changed_input: bool,
     /// Size of the return value.
     pub bytes: usize,
     /// Memory that the return value owns until it is dropped; 0 when there is nothing to drop.
@@ -53,14 +79,71 @@ pub struct Returned {
 /// Every method expects data made by the definition of the same kernel type.
 pub trait Routine {
     /// One call, untimed.
-    fn call(&self, data: &mut dyn CellData, caller: &Caller) -> Returned;
+    fn call(&self, data: &mut dyn CellData, caller: &Caller) -> Result<Returned, Fault>;
     /// The time of `calls`, with everything but the calls outside of the clock.
     fn sample(
         &self,
         data: &mut dyn CellData,
         calls: Calls,
         caller: &Caller,
-    ) -> Result<Duration, Fault>;
+    ) -> Result<Sampled, Fault>;
+
+    /// How many calls a sample may have.
+    fn limits(&self, data: &dyn CellData, caller: &Caller) -> Limits {
+        let _ = (data, caller);
+        Limits::NONE
+    }
+
+    /// Brings the results of the last sample to where the gate looks for them.
+    fn fetch(&self, data: &mut dyn CellData, caller: &Caller) -> Result<(), Fault> {
+        let _ = (data, caller);
+        Ok(())
+    }
+
+    /// What is to be known of calls on a device besides their times; none for those on a processor.
+    fn figures(
+        &self,
+        data: &mut dyn CellData,
+        caller: &Caller,
+    ) -> Option<Result<DeviceFigures, Fault>> {
+        let _ = (data, caller);
+        None
+    }
+
+    /// One call inside a range of the profiler's, for those on a device.
+    fn profile(&self, data: &mut dyn CellData, caller: &Caller, name: &str) -> Result<(), Fault> {
+        let _ = (data, caller, name);
+        Ok(())
+    }
+}
+
+/// One sample: its time, and what was read beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// Of all calls.
+    pub time: Duration,
+    /// On a device.
+    pub device: Option<DeviceReading>,
+}
+
+impl From<Duration> for Sampled {
+    fn from(time: Duration) -> Self {
+        Sampled { time, device: None }
+    }
+}
+
+/// How many calls a sample may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Under one reading of the clock.
+    pub per_batch: u64,
+    /// In all.
+    pub total: u64,
+}
+
+impl Limits {
+    /// As many as one likes.
+    pub const NONE: Limits = Limits { per_batch: u64::MAX, total: u64::MAX };
 }
 
 /// A routine that runs on the calling thread.
@@ -91,12 +174,12 @@ where
     O: Operand,
     F: Fn(&K::Reads, &mut K::Writes) -> O + Copy + 'static,
 {
-    fn call(&self, data: &mut dyn CellData, _: &Caller) -> Returned {
-        call(typed::<K>(data), self.0)
+    fn call(&self, data: &mut dyn CellData, _: &Caller) -> Result<Returned, Fault> {
+        Ok(call(typed::<K>(data), self.0))
     }
 
-    fn sample(&self, data: &mut dyn CellData, calls: Calls, _: &Caller) -> Result<Duration, Fault> {
-        timed::sample(typed::<K>(data), calls, self.0)
+    fn sample(&self, data: &mut dyn CellData, calls: Calls, _: &Caller) -> Result<Sampled, Fault> {
+        timed::sample(typed::<K>(data), calls, self.0).map(Sampled::from)
     }
 }
 
@@ -108,14 +191,14 @@ where
     O: Operand + Send,
     F: Fn(&K::Reads, &mut K::Writes) -> O + Copy + Sync + 'static,
 {
-    fn call(&self, data: &mut dyn CellData, caller: &Caller) -> Returned {
+    fn call(&self, data: &mut dyn CellData, caller: &Caller) -> Result<Returned, Fault> {
         let function = self.0;
-        match caller {
-            Caller::Outside => call(typed::<K>(data), function),
+        Ok(match caller {
             Caller::Pool(pool) => call(typed::<K>(data), |r: &K::Reads, w: &mut K::Writes| {
                 pool.install(|| function(r, w))
             }),
-        }
+            _ => call(typed::<K>(data), function),
+        })
     }
 
     fn sample(
@@ -123,16 +206,17 @@ where
         data: &mut dyn CellData,
         calls: Calls,
         caller: &Caller,
-    ) -> Result<Duration, Fault> {
+    ) -> Result<Sampled, Fault> {
         let function = self.0;
-        match caller {
-            Caller::Outside => timed::sample(typed::<K>(data), calls, function),
+        let time = match caller {
             Caller::Pool(pool) => {
                 timed::sample(typed::<K>(data), calls, |r: &K::Reads, w: &mut K::Writes| {
                     pool.install(|| function(r, w))
                 })
             }
-        }
+            _ => timed::sample(typed::<K>(data), calls, function),
+        };
+        time.map(Sampled::from)
     }
 }
 
@@ -141,23 +225,23 @@ fn call<K: Kernel, O: Operand>(
     function: impl Fn(&K::Reads, &mut K::Writes) -> O,
 ) -> Returned {
     let (output, allocations) = count(|| function(&data.reads, &mut data.writes));
+    let held_bytes = if needs_drop::<O>() { output.bytes().max(size_of::<O>()) } else { 0 };
+    Returned { held_bytes, allocations, ..returned(&output) }
+}
+
+/// What can be seen of a return value.
+pub(super) fn returned(output: &dyn Operand) -> Returned {
     let (mut parts, mut roundoffs) = (Vec::new(), Vec::new());
     output.elements(&mut parts);
     output.roundoffs(&mut roundoffs);
+    let mut fingerprint = Fingerprint::default();
+    output.fingerprint(&mut fingerprint);
     Returned {
         parts,
-        fingerprint: Fingerprint::of(&output).value(),
+        roundoffs,
+        fingerprint: fingerprint.value(),
         failure: output.failure(),
         bytes: output.bytes(),
-        held_bytes: if needs_drop::<O>() { output.bytes().max(size_of::<O>()) } else { 0 },
-        allocations,
-        roundoffs,
-    }
-}
-
-fn typed<K: Kernel>(data: &mut dyn CellData) -> &mut Data<K> {
-    match data.as_any().downcast_mut() {
-        Some(data) => data,
-        None => unreachable!("a routine was given the data of another kernel"),
+        ..Returned::default()
     }
 }

@@ -64,7 +64,7 @@ fn batch<K: Kernel, O: Operand>(
     }
     let time = match K::ENTRY.in_place {
         InPlace::Fresh => {
-            let Data { reads, writes, initial, copies } = data;
+            let Data { reads, writes, initial, copies, .. } = data;
             let fresh = fresh_copies::<K>(copies, initial, calls as usize);
             let start = Instant::now();
             match needs_drop::<O>() {

@@ -1,6 +1,6 @@
 //! Cells that are measured together, launch by launch.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::roster::{Roster, RosterCell};
@@ -9,6 +9,7 @@ use super::session::Session;
 use super::timetable::Timetable;
 use super::{Assignment, Isolation, Look, Measured, OpenCell, Outlook};
 use crate::check::Standing;
+use crate::kernel::Mode;
 use crate::watch::{Stage, Watch};
 use crate::worker::{LinkError, Order, Preparation, Reply, Request, RowCalibration};
 
@@ -95,6 +96,7 @@ impl<'a> Group<'a> {
                 group.first = Some(session);
                 group.harmonise();
             }
+            Err(LinkError::Resigned) => {}
             Err(error) => match session.guilty(&error) {
                 Some(guilty) => group.fail(guilty, &error),
                 None => return Err(error),
@@ -111,14 +113,21 @@ impl<'a> Group<'a> {
             let mut calibrated: Vec<(usize, RowCalibration)> =
                 rows.iter().filter_map(|row| Some((*row, known[*row].calibration?))).collect();
             calibrated.sort_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
-            let mut leader: Option<RowCalibration> = None;
+            let planned = &self.assignment.plan.cells[*cell].rows;
+            let mut leaders: BTreeMap<Mode, RowCalibration> = BTreeMap::new();
             for (row, calibration) in calibrated {
-                match leader.filter(|leader| calibration.is_like(leader)) {
+                let mode = planned[row].mode;
+                match leaders.get(&mode).filter(|leader| calibration.is_like(leader)) {
                     Some(RowCalibration { calls, wash_out, .. }) => {
-                        known[row].calibration =
-                            Some(RowCalibration { calls, wash_out, ..calibration });
+                        known[row].calibration = Some(RowCalibration {
+                            calls: *calls,
+                            wash_out: *wash_out,
+                            ..calibration
+                        });
                     }
-                    None => leader = Some(calibration),
+                    None => {
+                        leaders.insert(mode, calibration);
+                    }
                 }
             }
         }
@@ -263,8 +272,10 @@ fn comparisons(assignment: &Assignment<'_>, measured: &Measured) -> usize {
     let of_cell = |(index, cell): (usize, &crate::plan::Cell)| {
         let roster = live(assignment, measured, &[index]);
         let rows = &roster.cells[0].rows;
-        let compared = cell.base.is_some_and(|base| rows.contains(&base));
-        if compared { rows.len().saturating_sub(1) } else { 0 }
+        let compared = |row: &&usize| {
+            cell.base_of(**row).is_some_and(|base| base != **row && rows.contains(&base))
+        };
+        rows.iter().filter(compared).count()
     };
     assignment.plan.cells.iter().enumerate().map(of_cell).sum()
 }

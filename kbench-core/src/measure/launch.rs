@@ -79,8 +79,12 @@ impl<'a> Group<'a> {
         }
         let begun = Instant::now();
         let mut requests = vec![Request::Recheck];
-        if self.assignment.inspect {
-            requests.push(Request::Inspect);
+        let has_device = rows.iter().any(|(cell, row)| {
+            let row = &self.assignment.plan.cells[*cell].rows[*row];
+            row.variant.implementation.is_device()
+        });
+        if self.assignment.inspect || has_device {
+            requests.push(Request::Inspect { processor: self.assignment.inspect });
         }
         // A worker that ends while it looks is to blame on a row; the next launch looks at the others.
         let is_done = requests.iter().all(|request| {
@@ -141,6 +145,8 @@ impl<'a> Group<'a> {
         self.is_broken = true;
         match session.guilty(error) {
             Some(guilty) => self.fail(guilty, error),
+            // It has said which row it was: that one has failed, and the others go on.
+            None if matches!(error, LinkError::Resigned) => {}
             None if error.is_end() && self.losses.len() < MOST_LOSSES => {
                 self.losses.push(error.to_string());
             }
@@ -183,6 +189,7 @@ impl<'a> Group<'a> {
             cells: roster.requests(self.assignment.plan),
             memory: GROUP_MEMORY,
             calibrate: None,
+            device: self.assignment.device.clone(),
         }
     }
 }

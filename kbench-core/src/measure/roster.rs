@@ -27,6 +27,7 @@ impl Roster {
             let row = |row: &usize| RowRequest {
                 variant: planned[*row].variant.name.to_owned(),
                 threads: planned[*row].threads,
+                mode: planned[*row].mode,
             };
             CellRequest {
                 kernel: kernel.path(),

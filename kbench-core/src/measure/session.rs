@@ -102,12 +102,18 @@ impl Notes<'_> {
                     rows[whole.cell][row].failure.get_or_insert_with(|| failed.failure.clone());
                 }
             }
+            Reply::Declined(declined) => {
+                *self.calling = None;
+                let (cell, row) = self.roster.row(declined.cell, declined.row?)?;
+                rows[cell][row].skipped.get_or_insert(declined.failure);
+            }
             Reply::Inspected(inspected) => {
                 let (cell, row) = self.roster.row(inspected.cell, inspected.row)?;
                 rows[cell][row].allocations = inspected.allocations;
                 rows[cell][row].counters = inspected.counters;
+                rows[cell][row].device = inspected.device;
             }
-            Reply::Done(_) | Reply::Refused { .. } => {}
+            Reply::Checked(_) | Reply::Ceilings(_) | Reply::Done(_) | Reply::Refused { .. } => {}
         }
         Some(())
     }

@@ -7,11 +7,12 @@ use serde::Serialize;
 use super::group::Group;
 use super::{Effort, Judge, Look, Measurement};
 use crate::check::{CheckedRow, Standing};
+use crate::cuda::DeviceFigures;
 use crate::gauge::{Allocations, CounterFigures};
 use crate::kernel::empty_turn;
 use crate::plan::Plan;
 use crate::watch::Watch;
-use crate::worker::{Launcher, LinkError, RowCalibration};
+use crate::worker::{DeviceRequest, Launcher, LinkError, RowCalibration};
 
 /// Whether the rows of a cell are measured side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -41,6 +42,8 @@ pub struct Assignment<'a> {
     pub isolation: Isolation,
     /// Whether allocations and processor events are counted.
     pub inspect: bool,
+    /// Where CUDA variants run.
+    pub device: &'a DeviceRequest,
     /// Where workers come from.
     pub launcher: &'a dyn Launcher,
     /// Who looks at the figures between launches.
@@ -124,6 +127,8 @@ pub struct RowMeasured {
     pub allocations: Option<Allocations>,
     /// What one call makes the processor do.
     pub counters: Option<CounterFigures>,
+    /// What is to be known of calls on a device.
+    pub device: Option<DeviceFigures>,
     /// What else is to be known of it.
     pub remark: Option<String>,
     /// Why it has no samples, or none that count.

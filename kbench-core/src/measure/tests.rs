@@ -4,13 +4,15 @@ use std::cell::Cell as Counter;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::check::{Coverage, check_plan};
+use crate::check::{Coverage, Devices, check_plan};
 use crate::infer::Rules;
 use crate::kernel::{Routine, VariantEntry, serial};
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
 use crate::registry::tests::{Double, right, variant_of_double};
-use crate::worker::{Done, Launcher, Link, LinkError, Place, Reply, Request, SameProcess, Worker};
+use crate::worker::{
+    DeviceRequest, Done, Launcher, Link, LinkError, Place, Reply, Request, SameProcess, Worker,
+};
 
 /// Right, and slow enough to fill a budget with a few calls.
 fn slow() -> Box<dyn Routine> {
@@ -78,7 +80,7 @@ struct Bench {
 impl Bench {
     fn new(entries: &[&'static VariantEntry], effort: Effort) -> Self {
         let registry = Registry::of(entries.iter().copied()).expect("fine");
-        let plan = Plan::new(&registry, &Selection::default(), &[]).expect("a plan");
+        let plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
         Bench { registry, plan, effort, isolation: Isolation::Shared }
     }
 
@@ -87,7 +89,8 @@ impl Bench {
     }
 
     fn measure_by(&self, launcher: &dyn Launcher, judge: &dyn Judge) -> Measured {
-        let checked = check_plan(&self.plan, Coverage::EverySize, 1, &mut ());
+        let mut devices = Devices { available: Ok(()), checks: &mut () };
+        let checked = check_plan(&self.plan, Coverage::EverySize, 1, &mut devices, &mut ());
         let assignment = Assignment {
             plan: &self.plan,
             checked: &checked,
@@ -96,6 +99,7 @@ impl Bench {
             seed: 1,
             isolation: self.isolation,
             inspect: false,
+            device: &DeviceRequest::default(),
             launcher,
             judge,
         };

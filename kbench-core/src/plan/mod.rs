@@ -14,7 +14,9 @@ pub use partition::Partition;
 pub use select::{AxisOverride, Ignored, Selection};
 pub use size::{Size, sizes_of};
 
-use crate::kernel::{Backend, Fault, KernelEntry, VariantEntry, guard};
+use std::cmp::Reverse;
+
+use crate::kernel::{Backend, Fault, KernelEntry, Mode, VariantEntry, guard};
 use crate::registry::Registry;
 
 /// What a run consists of.
@@ -35,7 +37,7 @@ pub struct Cell {
     pub kernel: &'static KernelEntry,
     /// The kernel's own function, which serves as reference when there is no other; also when it is not among the rows.
     pub own_function: Option<&'static VariantEntry>,
-    /// The base of comparisons, if it is among the rows.
+    /// The base of comparisons, if it is among the rows; [`base_of`](Self::base_of) tells that of a single row.
     pub base: Option<usize>,
     /// The size.
     pub size: Size,
@@ -50,6 +52,8 @@ pub struct Row {
     pub variant: &'static VariantEntry,
     /// Threads of its own pool; `None` for serial variants, and for parallel ones on rayon's global pool.
     pub threads: Option<usize>,
+    /// How its calls are timed.
+    pub mode: Mode,
     /// Whether the selection leaves it out because its author marked it `ignore`.
     pub ignored: bool,
 }
@@ -69,12 +73,38 @@ impl Cell {
     pub fn work(&self) -> Result<f64, Fault> {
         work_of(self.kernel, &self.size)
     }
+
+    /// What a row is compared with: the base in the same mode, where it is measured in it.
+    pub fn base_of(&self, row: usize) -> Option<usize> {
+        let base = &self.rows[self.base?];
+        let alike = |other: &Row| {
+            let mode = self.rows.get(row).map_or(base.mode, |row| row.mode);
+            Row { mode, ..*base }.is(other)
+        };
+        self.rows.iter().position(alike).or(self.base)
+    }
+
+    /// Whether others are compared with a row.
+    pub fn is_base(&self, row: usize) -> bool {
+        self.base_of(row) == Some(row)
+    }
+
+    /// Whether a row is the one that its variant is first judged by: of those that differ in their mode alone, the first.
+    pub fn is_primary(&self, row: usize) -> bool {
+        let Row { variant, threads, mode, .. } = self.rows[row];
+        let twins = self
+            .rows
+            .iter()
+            .filter(|other| std::ptr::eq(other.variant, variant) && other.threads == threads);
+        twins.map(|twin| twin.mode).min() == Some(mode)
+    }
 }
 
 impl Row {
-    /// Whether both are the same variant with the same number of threads.
+    /// Whether both are the same variant with the same number of threads in the same mode.
     pub fn is(&self, other: &Row) -> bool {
-        std::ptr::eq(self.variant, other.variant) && self.threads == other.threads
+        std::ptr::eq(self.variant, other.variant)
+            && (self.threads, self.mode) == (other.threads, other.mode)
     }
 }
 
@@ -93,11 +123,13 @@ pub fn full_name(kernel: &KernelEntry, variant: &VariantEntry, size: &Size) -> S
 impl Plan {
     /// Applies a selection to a registry.
     ///
-    /// `threads` are the thread counts that parallel variants are measured with; empty means rayon's global pool.
+    /// `threads` are the thread counts that parallel variants are measured with; empty means rayon's global pool. `modes`
+    /// are those in which CUDA variants are.
     pub fn new(
         registry: &Registry,
         selection: &Selection,
         threads: &[usize],
+        modes: &[Mode],
     ) -> Result<Self, PlanError> {
         selection.validate(registry)?;
         let mut cells = Vec::new();
@@ -123,11 +155,14 @@ impl Plan {
                 if chosen.is_empty() {
                     continue;
                 }
-                let rows: Vec<Row> =
-                    chosen.iter().flat_map(|v| rows_of(v, threads, selection.ignored)).collect();
+                let rows = chosen.iter();
+                let rows: Vec<Row> = rows
+                    .flat_map(|variant| rows_of(variant, threads, modes, selection.ignored))
+                    .collect();
                 // A base in several pools is the one with most threads.
                 let bases = rows.iter().enumerate().filter(|(_, r)| selection.is_base(r.variant));
-                let base = bases.max_by_key(|(_, row)| row.threads).map(|(index, _)| index);
+                let base = bases.max_by_key(|(_, row)| (row.threads, Reverse(row.mode)));
+                let base = base.map(|(index, _)| index);
                 let own_function = kernel.variants.iter().copied().find(|v| v.is_base);
                 cells.push(Cell { kernel: kernel.entry, own_function, base, size, rows });
             }
@@ -146,11 +181,12 @@ impl Plan {
     }
 }
 
-fn rows_of<'a>(
+fn rows_of(
     variant: &'static VariantEntry,
-    threads: &'a [usize],
+    threads: &[usize],
+    modes: &[Mode],
     ignored: Ignored,
-) -> impl Iterator<Item = Row> + use<'a> {
+) -> impl Iterator<Item = Row> + use<> {
     let counts: Vec<Option<usize>> = if variant.backend == Backend::Parallel && !threads.is_empty()
     {
         threads.iter().copied().map(Some).collect()
@@ -158,7 +194,10 @@ fn rows_of<'a>(
         vec![None]
     };
     let ignored = variant.ignore.is_some() && ignored == Ignored::Exclude;
-    counts.into_iter().map(move |threads| Row { variant, threads, ignored })
+    let modes = Mode::of(variant.backend, modes);
+    counts.into_iter().flat_map(move |threads| {
+        modes.clone().into_iter().map(move |mode| Row { variant, threads, mode, ignored })
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ fn registry() -> Registry {
 }
 
 fn names(selection: &Selection) -> Vec<String> {
-    let plan = Plan::new(&registry(), selection, &[]).expect("a plan");
+    let plan = Plan::new(&registry(), selection, &[], &[]).expect("a plan");
     plan.rows().map(|(cell, row)| cell.row_name(row)).collect()
 }
 
@@ -47,7 +47,7 @@ fn an_axis_override_measures_sizes_that_nobody_listed() {
 #[test]
 fn an_unknown_name_gets_the_nearest_one() {
     let selection = Selection { kernels: vec!["duoble".into()], ..Selection::default() };
-    let error = Plan::new(&registry(), &selection, &[]).err().expect("an error").to_string();
+    let error = Plan::new(&registry(), &selection, &[], &[]).err().expect("an error").to_string();
     assert!(error.contains("did you mean `double`?"), "{error}");
 }
 
@@ -58,7 +58,7 @@ fn a_named_base_is_selected_along_and_compared_with() {
         variants: vec!["double".into()],
         ..Selection::default()
     };
-    let plan = Plan::new(&registry(), &selection, &[]).expect("a plan");
+    let plan = Plan::new(&registry(), &selection, &[], &[]).expect("a plan");
     let cell = &plan.cells[0];
     assert_eq!(cell.base.map(|i| cell.rows[i].variant.name), Some("fast"));
     assert_eq!(cell.rows.len(), 2);
@@ -75,7 +75,7 @@ fn ten_thousand_variants_are_listed_in_no_time() {
     assert_eq!(entries[1].location, Location { file: "demo.rs", line: 2, column: 1 });
     let start = Instant::now();
     let registry = Registry::of(entries).expect("fine");
-    let plan = Plan::new(&registry, &Selection::default(), &[]).expect("a plan");
+    let plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
     let bytes: usize = plan.rows().map(|(cell, row)| cell.row_name(row).len()).sum();
     assert!(bytes > 30_000 * 20);
     // No promise about speed belongs in a test, but a quadratic algorithm would take minutes here.

@@ -54,6 +54,17 @@ impl Registry {
 }
 
 impl RegisteredKernel {
+    /// The kernel's own function.
+    pub fn own_function(&self) -> Option<&'static VariantEntry> {
+        self.variants.iter().copied().find(|variant| variant.is_base)
+    }
+
+    /// The variant of a name; an error says that there is none.
+    pub fn variant(&self, name: &str) -> Result<&'static VariantEntry, String> {
+        let found = self.variants.iter().copied().find(|variant| variant.name == name);
+        found.ok_or_else(|| format!("the kernel `{}` has no variant `{name}`", self.entry.path()))
+    }
+
     fn of(mut variants: Vec<&'static VariantEntry>) -> Result<Self, RegistryError> {
         variants.sort_by_key(|v| (!v.is_base, v.module, v.location, v.name));
         let entry = variants[0].kernel;

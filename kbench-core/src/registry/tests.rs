@@ -23,6 +23,7 @@ impl Kernel for Double {
         location: Location { file: "demo.rs", line: 1, column: 1 },
         axes: &["n"],
         sizes: Sizes::Grid(&[Values::List(&[16, 1024, 4096])]),
+        parameters: &["x", "y"],
         outputs: &["y"],
         in_place: InPlace::No,
         tolerance: None,
@@ -150,7 +151,7 @@ fn a_reset_keeps_the_memory_of_the_outputs() {
     let mut addresses = Vec::new();
     for _ in 0..3 {
         data.reset();
-        right().call(data.as_mut(), &Caller::Outside);
+        right().call(data.as_mut(), &Caller::Outside).expect("no fault");
         addresses.push(data.output_addresses());
     }
     assert!(addresses.windows(2).all(|pair| pair[0] == pair[1]), "{addresses:?}");

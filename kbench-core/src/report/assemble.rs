@@ -1,11 +1,14 @@
 //! From findings to rows.
 
+use super::device::{add_ceiling, add_device};
 use super::targets::judge_targets;
 use super::{
-    CheckReport, ComparisonReport, CrossoverContext, RawSamples, RowReport, ScalingContext, Status,
+    CheckReport, ComparisonReport, CrossoverContext, DeviceRow, RawSamples, RowReport,
+    ScalingContext, Status,
 };
 use crate::check::{CheckedRow, Standing};
 use crate::crossover::Origin;
+use crate::cuda::Ceilings;
 use crate::infer::{
     Calm, Comparison, Estimate, Judged, Observations, Rank, Rules, class, compare, judge,
     standings, trend,
@@ -24,7 +27,12 @@ const UNSTABLE_TIME: &str =
 const UNSTABLE_RATIO: &str = "unstable: the speed-up's standard deviation between launches, or parts of one, is over 20 %; do not rely on it";
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
-pub fn assemble(pass: &Pass, rules: Rules, origin: Origin) -> Vec<RowReport> {
+pub fn assemble(
+    pass: &Pass,
+    rules: Rules,
+    origin: Origin,
+    ceilings: Option<&Ceilings>,
+) -> Vec<RowReport> {
     let Pass { plan, checked, measured } = pass;
     let mut rows = Vec::new();
     let mut comparisons: Vec<(usize, Comparison)> = Vec::new();
@@ -34,8 +42,9 @@ pub fn assemble(pass: &Pass, rules: Rules, origin: Origin) -> Vec<RowReport> {
         let observations = known.map(|_| Observations::of(&measured.measurement, index, calm));
         let look = measured.looks.get(index).copied().flatten().unwrap_or(Look::ONLY);
         let failed = |row: usize| known.is_none_or(|rows| rows[row].failure.is_some());
-        let base = cell.base.filter(|base| !failed(*base));
-        let live: Vec<usize> = (0..cell.rows.len()).filter(|row| !failed(*row)).collect();
+        let base = |row: usize| cell.base_of(row).filter(|base| !failed(*base));
+        let rivals = |row: &usize| !failed(*row) && cell.is_primary(*row);
+        let live: Vec<usize> = (0..cell.rows.len()).filter(rivals).collect();
         let mut standing = vec![None; cell.rows.len()];
         if let Some(observed) = &observations {
             let found = standings(observed, &live, look, rules);
@@ -49,10 +58,14 @@ pub fn assemble(pass: &Pass, rules: Rules, origin: Origin) -> Vec<RowReport> {
             report.origin = origin;
             report.best_share = standing[row].map(|standing| standing.share);
             report.rank = standing[row].map(|standing| standing.rank);
+            if let Some(known) = known.filter(|_| cell.rows[row].variant.implementation.is_device())
+            {
+                add_device(&mut report, cell.rows[row].mode, known, measured, (index, row));
+            }
             let observed = observations.as_ref().filter(|_| !failed(row));
             if let Some(observed) = observed.filter(|o| !o.times(row).is_empty()) {
-                finding.add_figures(&mut report, observed, measured.empty_turn);
-                let other = base.filter(|base| *base != row);
+                finding.add_figures(&mut report, observed, measured.empty_turn, ceilings);
+                let other = base(row).filter(|base| *base != row);
                 match other.map(|base| (base, compare(observed, base, row, look))) {
                     Some((base, Some(comparison))) => {
                         let floor = measured.clock_share(index, [base, row]);
@@ -120,7 +133,7 @@ impl Finding<'_> {
             name: cell.row_name(row),
             kernel: kernel.path(),
             variant: variant.name,
-            is_base: cell.base == Some(self.row),
+            is_base: cell.is_base(self.row),
             backend: variant.backend.name(),
             element: kernel.element,
             size: cell.size.name(kernel.axes),
@@ -128,7 +141,7 @@ impl Finding<'_> {
             axes: kernel.axes.iter().copied().zip(cell.size.values.iter().copied()).collect(),
             work: cell.work().ok().filter(|work| work.is_finite()),
             threads: self.threads(),
-            mode: "warm",
+            mode: row.mode.name(),
             status: self.status(),
             time_ns: None,
             time_low_ns: None,
@@ -161,6 +174,7 @@ impl Finding<'_> {
             contaminated: 0,
             memory: known.and_then(|known| known.allocations).into(),
             counters: known.and_then(|known| known.counters).unwrap_or_default(),
+            device: DeviceRow::default(),
             raw: RawSamples::default(),
         }
     }
@@ -200,12 +214,18 @@ impl Finding<'_> {
     }
 
     /// Everything that follows from the samples of this row alone.
-    fn add_figures(&self, report: &mut RowReport, observed: &Observations, empty_turn: f64) {
+    fn add_figures(
+        &self,
+        report: &mut RowReport,
+        observed: &Observations,
+        empty_turn: f64,
+        ceilings: Option<&Ceilings>,
+    ) {
         report.launches = report.raw.samples.iter().filter(|blocks| !blocks.is_empty()).count();
         report.blocks = observed.blocks;
         report.contaminated = observed.contaminated;
         let Some(estimate) = Estimate::of(&observed.times(self.row)) else { return };
-        self.add_rates(report, &estimate);
+        self.add_rates(report, &estimate, ceilings);
         if estimate.is_optimised_away(empty_turn) {
             report.remarks.push(NO_TIME.into());
         }
@@ -226,7 +246,7 @@ impl Finding<'_> {
     }
 
     /// The time, and what it means per second.
-    fn add_rates(&self, report: &mut RowReport, estimate: &Estimate) {
+    fn add_rates(&self, report: &mut RowReport, estimate: &Estimate, ceilings: Option<&Ceilings>) {
         report.time_ns = Some(estimate.time);
         report.time_low_ns = estimate.low.is_finite().then_some(estimate.low);
         report.time_high_ns = estimate.high.is_finite().then_some(estimate.high);
@@ -243,6 +263,11 @@ impl Finding<'_> {
         report.flops_per_s = flops.map(per_second);
         report.bytes_per_s = bytes.map(per_second);
         report.items_per_s = report.work.map(per_second);
+        let written = self.known.and_then(|known| Some(known.device.as_ref()?.written_bytes));
+        if let Some((ceilings, written)) = ceilings.zip(written) {
+            let mode = self.cell.rows[self.row].mode;
+            add_ceiling(report, mode, ceilings, (bytes, flops), written as f64);
+        }
     }
 
     /// Every operand once, and the return value.
@@ -287,6 +312,7 @@ fn raw(measured: &Measured, cell: usize, row: usize) -> RawSamples {
         samples: of(|sample| Some(seven_digits(sample.nanoseconds))),
         chains: of(|sample| Some(seven_digits(sample.chain))),
         sweeps: of(|sample| sample.sweep.map(seven_digits)),
+        clocks: of(|sample| Some(sample.device?.clock_mhz?.round())),
     }
 }
 

@@ -65,5 +65,6 @@ fn is_of(row: &RowReport, kernel: &str, element: &str, variant: &str) -> bool {
 fn is_on_way(row: &RowReport, found: &Crossover) -> bool {
     is_of(row, &found.kernel, found.element, found.variant)
         && row.threads == found.threads
+        && row.mode == found.mode.name()
         && found.held.iter().all(|(axis, value)| row.axes.get(axis) == Some(value))
 }

@@ -5,7 +5,7 @@ use crate::crossover::ThresholdVerdict;
 use crate::infer::{Attainment, Rank};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 59] = [
+const COLUMNS: [&str; 71] = [
     "kernel",
     "variant",
     "backend",
@@ -65,6 +65,18 @@ const COLUMNS: [&str; 59] = [
     "scaling_low",
     "scaling_high",
     "efficiency",
+    "h2d_ns",
+    "h2d_pinned_ns",
+    "d2h_ns",
+    "d2h_pinned_ns",
+    "device_peak_bytes",
+    "host_time_ns",
+    "sm_clock_mhz",
+    "temperature_celsius",
+    "power_watts",
+    "throttled_blocks",
+    "ceiling",
+    "intensity",
 ];
 
 /// The report as comma-separated values (RFC 4180).
@@ -77,11 +89,11 @@ pub fn csv(report: &Report) -> String {
     text
 }
 
-fn fields(row: &RowReport) -> [String; 59] {
+fn fields(row: &RowReport) -> [String; 71] {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let whole = |value: Option<u64>| value.map(|v| v.to_string()).unwrap_or_default();
     let (comparison, check) = (&row.comparison, &row.check);
-    let (crossover, scaling) = (&row.crossover, &row.scaling);
+    let (crossover, scaling, device) = (&row.crossover, &row.scaling, &row.device);
     let targets = |verdict: Attainment| {
         let targets = row.expectations.iter().filter(|target| target.verdict == verdict);
         targets.map(|target| target.target).collect::<Vec<_>>().join("; ")
@@ -146,6 +158,18 @@ fn fields(row: &RowReport) -> [String; 59] {
         number(scaling.scaling_low),
         number(scaling.scaling_high),
         number(scaling.efficiency),
+        number(device.h2d_ns),
+        number(device.h2d_pinned_ns),
+        number(device.d2h_ns),
+        number(device.d2h_pinned_ns),
+        whole(device.device_peak_bytes),
+        number(device.host_time_ns),
+        number(device.sm_clock_mhz),
+        whole(device.temperature_celsius.map(u64::from)),
+        number(device.power_watts),
+        whole(device.throttled_blocks.map(|blocks| blocks as u64)),
+        device.ceiling.clone().unwrap_or_default(),
+        number(device.intensity),
     ]
 }
 

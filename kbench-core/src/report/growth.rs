@@ -49,7 +49,10 @@ pub fn growth_reports(pass: &Pass, caches: Caches) -> Vec<GrowthReport> {
             let on_way: Vec<usize> =
                 sizes.iter().filter_map(|size| index_of(cells, size)).map(|i| start + i).collect();
             for row in rows(cells) {
-                let way = Way { pass, calm, cells: &on_way, caches: &caches };
+                // A device has caches of its own.
+                let is_device = row.variant.implementation.is_device();
+                let caches = if is_device { &[] } else { caches.as_slice() };
+                let way = Way { pass, calm, cells: &on_way, caches };
                 reports.extend(way.report(&row));
             }
         }
@@ -65,7 +68,10 @@ fn index_of(cells: &[Cell], size: &Size) -> Option<usize> {
 /// The rows of some cells, each once.
 fn rows(cells: &[Cell]) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
-    for row in cells.iter().flat_map(|cell| &cell.rows) {
+    let primary = |cell: &'_ Cell| -> Vec<Row> {
+        (0..cell.rows.len()).filter(|row| cell.is_primary(*row)).map(|row| cell.rows[row]).collect()
+    };
+    for row in &cells.iter().flat_map(primary).collect::<Vec<_>>() {
         if rows.iter().all(|known| !known.is(row)) {
             rows.push(*row);
         }

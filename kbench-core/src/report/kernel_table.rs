@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use super::style::Tone;
 use super::table::{Align, Cell, Table};
 use super::{RowReport, Status, Style, units};
+use crate::kernel::Mode;
 
 /// Tables stay within this many columns; only names of variants are shortened for it.
 pub(super) const COLUMNS: usize = 100;
@@ -18,6 +19,8 @@ pub(super) struct KernelTable<'a> {
     all_provisional: bool,
     /// Some variant has several thread counts, so there is a column for them.
     several_threads: bool,
+    /// Some row is under a ceiling, so there is a column for its share.
+    has_ceilings: bool,
     throughput: Throughput,
     /// The base was named: how close others come to it matters more than who is best.
     has_yardstick: bool,
@@ -68,6 +71,7 @@ impl<'a> KernelTable<'a> {
             all_provisional: !verdicts.is_empty()
                 && verdicts.iter().all(|verdict| verdict.starts_with("provisional ")),
             several_threads: several_threads(rows),
+            has_ceilings: rows.iter().any(|row| row.ceiling_share.is_some()),
             throughput: Throughput::of(rows),
             has_yardstick: rows.iter().any(|row| row.class.is_some()),
         }
@@ -80,7 +84,8 @@ impl<'a> KernelTable<'a> {
             return table.render(style);
         }
         let excess = table.dense().width().saturating_sub(COLUMNS);
-        let longest = self.rows.iter().map(|row| row.variant.chars().count()).max().unwrap_or(0);
+        let name = |row: &RowReport| name(row, None, usize::MAX).chars().count();
+        let longest = self.rows.iter().map(name).max().unwrap_or(0);
         self.table(longest.saturating_sub(excess).max(SHORTEST_NAME)).dense().render(style)
     }
 
@@ -99,18 +104,19 @@ impl<'a> KernelTable<'a> {
             (if self.has_yardstick { "" } else { "best" }, Align::Right),
             ("class", Align::Left),
             (self.throughput.title(), Align::Right),
+            (if self.has_ceilings { "ceiling" } else { "" }, Align::Right),
             (if self.all_provisional { "provisional" } else { "verdict" }, Align::Left),
         ]);
-        let mut last_size = "";
+        let mut last = None;
         for row in self.rows {
-            let size = if row.size == last_size { String::new() } else { short_size(row) };
-            last_size = &row.size;
-            table.push(self.line(row, size, name_limit));
+            let above = last.replace(row).filter(|above: &&RowReport| above.size == row.size);
+            let size = if above.is_some() { String::new() } else { short_size(row) };
+            table.push(self.line(row, size, name(row, above, name_limit)));
         }
         table
     }
 
-    fn line(&self, row: &RowReport, size: String, name_limit: usize) -> Vec<Cell> {
+    fn line(&self, row: &RowReport, size: String, name: String) -> Vec<Cell> {
         let comparison = &row.comparison;
         let ends = row.time_low_ns.zip(row.time_high_ns);
         let half =
@@ -123,7 +129,7 @@ impl<'a> KernelTable<'a> {
         let text = |value: Option<String>| Cell::new(value.unwrap_or_default());
         vec![
             Cell::new(size),
-            Cell::new(shorten(row.variant, name_limit)),
+            Cell::new(name),
             text(threads.then(|| row.threads.to_string())),
             text(row.time_ns.map(units::time)),
             text(half),
@@ -133,6 +139,7 @@ impl<'a> KernelTable<'a> {
             text(best(row).filter(|_| !self.has_yardstick)),
             text(row.class.map(str::to_owned)),
             text(self.throughput.rate(row).map(|rate| units::digits(rate / 1e9))),
+            text(row.ceiling_share.map(|share| format!("{:.0} %", 100.0 * share))),
             self.verdict(row),
         ]
     }
@@ -179,6 +186,19 @@ pub(super) fn short_size(row: &RowReport) -> String {
 pub(super) fn bare_size(size: &str) -> String {
     let value = |pair: &'_ str| pair.split_once('=').map_or(pair, |(_, value)| value).to_owned();
     size.split(',').map(value).collect::<Vec<_>>().join("×")
+}
+
+/// The variant, with its mode where it is on a device; below the same variant, the mode alone.
+fn name(row: &RowReport, above: Option<&RowReport>, limit: usize) -> String {
+    let is_same = above.is_some_and(|above| above.variant == row.variant && above.mode != row.mode);
+    match row.mode == Mode::Warm.name() {
+        true => shorten(row.variant, limit),
+        false if is_same => format!("  {}", row.mode),
+        false => {
+            let room = limit.saturating_sub(row.mode.len() + 1).max(SHORTEST_NAME);
+            format!("{} {}", shorten(row.variant, room), row.mode)
+        }
+    }
 }
 
 fn shorten(name: &str, limit: usize) -> String {

@@ -4,6 +4,7 @@ mod assemble;
 mod context;
 mod crossover_table;
 mod csv;
+mod device;
 mod findings;
 mod growth;
 mod json;
@@ -26,6 +27,7 @@ mod units;
 pub use assemble::assemble;
 pub use context::{CrossoverContext, ScalingContext, put_in_context};
 pub use csv::csv;
+pub use device::{DeviceReport, DeviceRow};
 pub use growth::{GrowthReport, growth_reports};
 pub use json::{json, json_rows};
 pub use libtest::{TestFormat, test_report};
@@ -62,6 +64,8 @@ pub struct Report {
     pub plan: PlanReport,
     /// Machine and build.
     pub environment: Environment,
+    /// What CUDA variants ran on; none where nothing did.
+    pub device: Option<DeviceReport>,
     /// What makes the figures doubtful.
     pub warnings: Vec<String>,
     /// Processes that measured.

@@ -33,6 +33,10 @@ fn subjects(all: &[RowReport], about: &[&RowReport]) -> Vec<String> {
     let count = |rows: &mut dyn Iterator<Item = &RowReport>, variant: &str| {
         rows.filter(|row| row.variant == variant).count()
     };
+    let mode = |row: &RowReport| match row.mode {
+        "warm" => String::new(),
+        mode => format!(" {mode}"),
+    };
     let mut names = Vec::new();
     for row in about {
         let everywhere =
@@ -40,7 +44,7 @@ fn subjects(all: &[RowReport], about: &[&RowReport]) -> Vec<String> {
         let name = if everywhere {
             row.variant.to_owned()
         } else {
-            format!("{} at {}", row.variant, short_size(row))
+            format!("{}{} at {}", row.variant, mode(row), short_size(row))
         };
         if !names.contains(&name) {
             names.push(name);
@@ -52,13 +56,18 @@ fn subjects(all: &[RowReport], about: &[&RowReport]) -> Vec<String> {
 /// Text in lines of at most 100 columns, indented, and further from the second on.
 pub(super) fn wrapped(text: &str) -> String {
     let mut lines = vec![String::from(" ")];
-    for word in text.split(' ') {
-        let last = lines.len() - 1;
-        let fits = lines[last].chars().count() + 1 + word.chars().count() <= COLUMNS;
-        if fits || lines[last].trim().is_empty() {
-            lines[last] += &format!(" {word}");
-        } else {
-            lines.push(format!("     {word}"));
+    for (number, line) in text.split('\n').enumerate() {
+        if number > 0 {
+            lines.push(String::from("    "));
+        }
+        for word in line.split(' ') {
+            let last = lines.len() - 1;
+            let fits = lines[last].chars().count() + 1 + word.chars().count() <= COLUMNS;
+            if fits || lines[last].trim().is_empty() {
+                lines[last] += &format!(" {word}");
+            } else {
+                lines.push(format!("     {word}"));
+            }
         }
     }
     lines.join("\n")

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use super::{CrossoverContext, ScalingContext, TargetReport};
+use super::{CrossoverContext, DeviceRow, ScalingContext, TargetReport};
 use crate::crossover::Origin;
 use crate::gauge::{Allocations, CounterFigures};
 use crate::infer::Rank;
@@ -99,6 +99,9 @@ pub struct RowReport {
     /// What one call makes the processor do.
     #[serde(flatten)]
     pub counters: CounterFigures,
+    /// What is to be known of it on a device.
+    #[serde(flatten)]
+    pub device: DeviceRow,
     /// Every sample.
     #[serde(flatten)]
     pub raw: RawSamples,
@@ -120,6 +123,14 @@ pub struct RawSamples {
     pub chains: Vec<Vec<Vec<f64>>>,
     /// Nanoseconds of the memory sweep, for memory-bound cells.
     pub sweeps: Vec<Vec<Vec<f64>>>,
+    /// Clocks of a device's multiprocessors, in megahertz.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub clocks: Vec<Vec<Vec<f64>>>,
+}
+
+/// Whether there is no figure in any block.
+fn is_empty(launches: &[Vec<Vec<f64>>]) -> bool {
+    launches.iter().flatten().all(Vec::is_empty)
 }
 
 /// A row against its base; all empty for the base itself.
@@ -263,6 +274,7 @@ pub(super) mod tests {
             contaminated: 0,
             memory: MemoryReport::default(),
             counters: CounterFigures::default(),
+            device: DeviceRow::default(),
             raw: RawSamples::default(),
         }
     }

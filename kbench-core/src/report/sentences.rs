@@ -10,10 +10,16 @@ use crate::crossover::{
     ThresholdVerdict, Winner,
 };
 use crate::infer::{Attainment, Interval, NEGLIGIBLE};
+use crate::kernel::Mode;
 
 /// Who wins where, and what that says of the threshold.
 pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> {
     let at = if is_one_of_many { format!("at {}: ", axes(&found.held)) } else { String::new() };
+    let at = match found.mode {
+        Mode::Warm => at,
+        Mode::Hot | Mode::Cold | Mode::Graph => format!("{at}without transfers: "),
+        Mode::EndToEnd => format!("{at}with transfers: "),
+    };
     let reservation = if found.provisional { " (provisional)" } else { "" };
     if let Some(size) = &found.failed_at {
         let Crossover { variant, base, .. } = found;

@@ -60,7 +60,7 @@ struct Figure {
 impl Judge<'_> {
     fn report(&self, target: &Target, row: &RowReport) -> TargetReport {
         let Target { expectation, .. } = target;
-        let (verdict, reason) = match (&row.status, self.figure(target)) {
+        let (verdict, reason) = match (&row.status, self.figure(target, row)) {
             (Status::Ok, Ok(figure)) => verdict(expectation, &figure),
             (Status::Ok, Err(reason)) => (Attainment::Undecided, reason.to_owned()),
             (status, _) => (Attainment::Undecided, status.to_string()),
@@ -68,7 +68,28 @@ impl Judge<'_> {
         TargetReport { target: expectation.text, verdict, reason }
     }
 
-    fn figure(&self, target: &Target) -> Result<Figure, &'static str> {
+    /// A share of a ceiling is a time, upside down.
+    fn ceiling(&self, target: &Target, row: &RowReport) -> Result<Figure, &'static str> {
+        let share = row.ceiling_share.ok_or(NO_CEILING)?;
+        let Figure { value, interval: (low, high), scope, .. } = self.time(target)?;
+        let interval = (share * value / high, share * value / low);
+        Ok(Figure { scale: 1.0, value: share, interval, scope })
+    }
+
+    fn time(&self, target: &Target) -> Result<Figure, &'static str> {
+        let measurement = &self.pass.measured.measurement;
+        let observations = Observations::of(measurement, target.cell, self.calm);
+        let estimate = Estimate::among(&observations.times(target.row), self.count);
+        let figure = |estimate: Estimate| Figure {
+            scale: 1e9,
+            value: estimate.time,
+            interval: (estimate.low, estimate.high),
+            scope: observations.scope,
+        };
+        estimate.map(figure).ok_or(NO_FIGURES)
+    }
+
+    fn figure(&self, target: &Target, row: &RowReport) -> Result<Figure, &'static str> {
         let of = |comparison: &Comparison| Figure {
             scale: 1.0,
             value: comparison.speedup,
@@ -76,7 +97,7 @@ impl Judge<'_> {
             scope: comparison.scope,
         };
         match target.expectation.metric {
-            Metric::Ceiling => Err(NO_CEILING),
+            Metric::Ceiling => self.ceiling(target, row),
             Metric::Speedup => {
                 let mut found = self.comparisons.iter().filter(|(row, _)| *row == target.index);
                 found.next().map(|(_, comparison)| of(comparison)).ok_or(NO_COMPARISON)
@@ -85,18 +106,7 @@ impl Judge<'_> {
                 let found = best_other(self.pass, target.cell, target.row, self.calm);
                 found.as_ref().map(of).ok_or(NO_OTHERS)
             }
-            Metric::Time => {
-                let measurement = &self.pass.measured.measurement;
-                let observations = Observations::of(measurement, target.cell, self.calm);
-                let estimate = Estimate::among(&observations.times(target.row), self.count);
-                let figure = |estimate: Estimate| Figure {
-                    scale: 1e9,
-                    value: estimate.time,
-                    interval: (estimate.low, estimate.high),
-                    scope: observations.scope,
-                };
-                estimate.map(figure).ok_or(NO_FIGURES)
-            }
+            Metric::Time => self.time(target),
         }
     }
 }
@@ -121,6 +131,7 @@ fn best_other(pass: &Pass, cell: usize, row: usize, calm: Calm) -> Option<Compar
     let is_other = |other: &usize| !std::ptr::eq(rows[*other].variant, rows[row].variant);
     let others = (0..rows.len())
         .filter(is_other)
+        .filter(|other| pass.plan.cells[cell].is_primary(*other))
         .filter(|other| measured.rows[cell][*other].failure.is_none());
     let timed = others.filter_map(|other| Some((other, Mean::of(&observations.times(other))?)));
     let (best, _) = timed.min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
@@ -148,7 +159,8 @@ fn targets(pass: &Pass) -> Vec<Target> {
             let has_more = |other: &Row| {
                 std::ptr::eq(other.variant, planned.variant) && other.threads > planned.threads
             };
-            let is_meant = !planned.ignored && !cell.rows.iter().any(has_more);
+            let is_meant =
+                !planned.ignored && cell.is_primary(row) && !cell.rows.iter().any(has_more);
             let expectations = planned.variant.expectations.iter().filter(|_| is_meant);
             targets.extend(expectations.filter(is_about).map(|expectation| Target {
                 index,

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::device;
 use super::findings::findings;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
 use super::remarks::{remarks, wrapped};
@@ -39,6 +40,9 @@ fn head(report: &Report, style: Style) -> String {
     if let Some(line) = machine(environment) {
         let _ = writeln!(text, "{line}");
     }
+    if let Some(device) = &report.device {
+        let _ = writeln!(text, "{}", device.line());
+    }
     text
 }
 
@@ -75,7 +79,9 @@ fn short_release(os: &str) -> String {
 fn kernel(rows: &[RowReport], style: Style) -> String {
     let title = style.strong(&format!("{}  {}", rows[0].kernel, rows[0].element));
     let table = KernelTable::new(rows).render(style);
-    let notes = [legend(rows), check_line(rows), counts(rows), remarks(rows, rows, style)].concat();
+    let device: Vec<String> = device::lines(rows).iter().map(|l| wrapped(l) + "\n").collect();
+    let notes = [legend(rows), check_line(rows), counts(rows), device.concat()].concat();
+    let notes = notes + &remarks(rows, rows, style);
     format!("\n{title}\n{table}{notes}")
 }
 

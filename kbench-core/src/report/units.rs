@@ -78,6 +78,16 @@ pub(super) fn probability(p: f64) -> String {
     }
 }
 
+/// A number of bytes: `16.8 MiB`.
+pub(super) fn bytes(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let step = (bytes.max(1).ilog2() / 10) as usize;
+    match step {
+        0 => format!("{bytes} B"),
+        step => format!("{} {}", digits(bytes as f64 / (1u64 << (10 * step)) as f64), units[step]),
+    }
+}
+
 /// A number of seconds for progress: `42 s`, `1 min 20 s`.
 pub(super) fn seconds(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;

@@ -16,7 +16,8 @@ pub enum Poison {
 
 /// A number type of kernels: what the correctness gate and the data generators need to know about it.
 ///
-/// It is implemented for all primitive numbers, `half::f16` and `half::bf16`; a type of your own needs six lines.
+/// It is implemented for all primitive numbers, `half::f16`, `half::bf16`, [`F8E4M3`](super::F8E4M3) and
+/// [`F8E5M2`](super::F8E5M2); a type of your own needs six lines.
 pub trait Element: Copy + Send + Sync + 'static {
     /// The name in reports and on the command line.
     const NAME: &'static str;
@@ -118,6 +119,7 @@ impl Element for bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::{F8E4M3, F8E5M2};
 
     fn poison_is_distinct<T: Element>() {
         assert_ne!(
@@ -134,6 +136,8 @@ mod tests {
         poison_is_distinct::<f64>();
         poison_is_distinct::<f16>();
         poison_is_distinct::<bf16>();
+        poison_is_distinct::<F8E4M3>();
+        poison_is_distinct::<F8E5M2>();
         poison_is_distinct::<i8>();
         poison_is_distinct::<u8>();
         poison_is_distinct::<i32>();
@@ -147,6 +151,9 @@ mod tests {
         assert!((f64::poison(Poison::Second) + 1.0).is_nan());
         assert!(f16::poison(Poison::First).is_nan());
         assert!(bf16::poison(Poison::Second).is_nan());
+        for poison in [Poison::First, Poison::Second] {
+            assert!(F8E4M3::poison(poison).is_nan() && F8E5M2::poison(poison).is_nan());
+        }
     }
 
     #[test]

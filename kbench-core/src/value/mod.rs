@@ -5,6 +5,7 @@
 //! a parameter, [`Lent`] for parameters that are views of something else.
 
 mod element;
+mod float8;
 mod lend;
 mod operand;
 mod oracle;
@@ -12,6 +13,7 @@ mod random;
 mod splitmix;
 
 pub use element::{Element, Poison};
+pub use float8::{F8E4M3, F8E5M2};
 pub use half::{bf16, f16};
 pub use lend::{Lend, Lent};
 pub use operand::{Fingerprint, Operand};

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::Range;
 
-use super::{Element, Poison};
+use super::{Element, F8E4M3, F8E5M2, Poison};
 
 /// Anything that a kernel reads, writes or returns.
 ///
@@ -127,7 +127,7 @@ macro_rules! scalar_operand {
     )*};
 }
 
-scalar_operand! { f32 f64 half::f16 half::bf16 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool }
+scalar_operand! { f32 f64 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool }
 
 fn positions<T: Element>(elements: &[T], poison: Poison) -> Vec<usize> {
     let pattern = T::poison(poison).bits();

@@ -1,6 +1,6 @@
 //! Arguments of a reference function, which may ask for `f64` where the kernel has a narrower type.
 
-use super::{Element, Operand};
+use super::{Element, F8E4M3, F8E5M2, Operand};
 
 /// One argument of a reference: a copy of the kernel's value, and its `f64` twin once that is asked for.
 ///
@@ -115,7 +115,7 @@ macro_rules! widening {
     )*};
 }
 
-widening! { f32 half::f16 half::bf16 i8 i16 i32 i64 u8 u16 u32 u64 }
+widening! { f32 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 u8 u16 u32 u64 }
 
 #[cfg(test)]
 mod tests {

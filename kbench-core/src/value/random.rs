@@ -8,8 +8,8 @@ use std::cell::Cell;
 use std::f64::consts::TAU;
 use std::ops::Range;
 
-use super::Element;
 use super::splitmix::SplitMix;
+use super::{Element, F8E4M3, F8E5M2};
 
 thread_local! {
     static STREAM: Cell<Stream> = const { Cell::new(Stream { seed: 0x6b62_656e_6368, next: 0 }) };
@@ -132,7 +132,7 @@ macro_rules! default_scalar {
     )*};
 }
 
-default_scalar! { f32 f64 half::f16 half::bf16 i8 i16 i32 i64 u8 u16 u32 u64 }
+default_scalar! { f32 f64 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 u8 u16 u32 u64 }
 
 /// Data for a parameter when the attribute has no `inputs`: uniform floats, small positive integers.
 pub fn default_input<T: DefaultInput>(n: usize) -> T {

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use super::block::{sample, visit};
 use super::calibrate::{RowCalibration, calibrate, nanoseconds};
+use super::checks;
+use super::devices::Devices;
 use super::protocol::{
     Block, Done, FailedRow, InspectedRow, PROTOCOL, Place, Preparation, PreparedCell, Reply,
     Request, Sampling, Visit, VisitedBlock, Visits,
@@ -14,7 +16,7 @@ use super::subject::{Names, Pools, Subject, subject};
 use super::{Order, block};
 use crate::check::{Gate, Timed};
 use crate::gauge::Counters;
-use crate::kernel::Backend;
+use crate::kernel::{Backend, Fault, Mode};
 use crate::registry::Registry;
 use crate::value::SplitMix;
 
@@ -31,6 +33,7 @@ pub struct Worker<'r> {
     order: Order,
     sentinels: Sentinels,
     pools: Pools,
+    devices: Devices,
     /// In the order of the request; none where it was left out or failed.
     subjects: Vec<Option<Subject>>,
     /// What calibration found, or what was last measured with.
@@ -55,6 +58,7 @@ impl<'r> Worker<'r> {
             order: Order::new(0, 0),
             sentinels: Sentinels::default(),
             pools: Pools::default(),
+            devices: Devices::default(),
             subjects: Vec::new(),
             calibrations: Vec::new(),
             inside: 0.0,
@@ -74,9 +78,26 @@ impl<'r> Worker<'r> {
                 self.recheck(say);
                 None
             }
-            Request::Inspect => {
-                self.inspect(say);
+            Request::Inspect { processor } => {
+                self.inspect(*processor, say);
                 None
+            }
+            Request::Check(request) => {
+                checks::check(self.registry, &mut self.devices, request, say).err()
+            }
+            Request::Profile => {
+                self.profile(say);
+                None
+            }
+            Request::Ceilings(device) => {
+                self.devices.choose(device);
+                match self.devices.ceilings() {
+                    Ok(ceilings) => {
+                        say(Reply::Ceilings(ceilings));
+                        None
+                    }
+                    Err(error) => Some(error.to_string()),
+                }
             }
         };
         match refused {
@@ -89,7 +110,7 @@ impl<'r> Worker<'r> {
     }
 
     fn prepare(&mut self, preparation: &Preparation, say: &mut Say<'_>) -> Result<(), String> {
-        let Preparation { protocol, seed, launch, cells, memory, calibrate } = preparation;
+        let Preparation { protocol, seed, launch, cells, memory, calibrate, device } = preparation;
         if *protocol != PROTOCOL {
             return Err(format!(
                 "the controller speaks version {protocol} of the protocol, this worker {PROTOCOL}"
@@ -100,6 +121,7 @@ impl<'r> Worker<'r> {
         self.seed = *seed;
         self.order = Order::new(*seed, *launch);
         self.pools = Pools::default();
+        self.devices.choose(device);
         let mut shifts = SplitMix(seed.wrapping_add(*launch));
         self._heap_shift = vec![0; shifts.below(HEAP_SHIFT) as usize];
         self.subjects = cells.iter().map(|_| None).collect();
@@ -119,7 +141,8 @@ impl<'r> Worker<'r> {
                 break;
             }
             say(Reply::Calling(Place { cell, row: None }));
-            match subject(kernels[cell], &cells[cell], *seed, &mut self.pools) {
+            let places = (&mut self.pools, &mut self.devices);
+            match subject(kernels[cell], &cells[cell], *seed, places) {
                 Ok(subject) if !is_first && taken + subject.bytes() > *memory => break,
                 Ok(subject) => {
                     taken += subject.bytes();
@@ -129,7 +152,12 @@ impl<'r> Worker<'r> {
                     self.calibration_seconds += begun.elapsed().as_secs_f64();
                     say(Reply::Prepared(prepared));
                 }
-                Err(failure) => say(Reply::Failed(FailedRow { cell, row: None, failure })),
+                Err(failure) => {
+                    say(Reply::Failed(FailedRow { cell, row: None, failure, ends: false }));
+                }
+            }
+            if self.devices.lost().is_some() {
+                return Ok(());
             }
         }
         Ok(())
@@ -154,11 +182,11 @@ impl<'r> Worker<'r> {
                     self.calibrations[cell][row] = Some(calibration);
                 }
                 Err(fault) => {
-                    say(Reply::Failed(FailedRow {
-                        cell,
-                        row: Some(row),
-                        failure: fault.to_string(),
-                    }));
+                    let ends = self.devices.lost().is_some();
+                    say(failed(cell, row, &fault, ends));
+                    if ends {
+                        break;
+                    }
                 }
             }
         }
@@ -193,9 +221,16 @@ impl<'r> Worker<'r> {
                     left[next] = 0;
                     continue;
                 }
+                if self.devices.lost().is_some() {
+                    return Ok(());
+                }
                 let chain = quiet.note(&block);
+                let max_clock = self.devices.max_clock_mhz();
+                let readings = block.samples.iter().filter_map(|sample| sample.device);
+                block.throttled = readings.into_iter().any(|device| device.is_throttled(max_clock));
                 let again = repeats[next] < MOST_REPEATS * visits[next].blocks;
-                if again && is_contaminated(chain, quiet.level()) {
+                let is_disturbed = block.throttled || is_contaminated(chain, quiet.level());
+                if again && is_disturbed {
                     block.requeued = true;
                     repeats[next] += 1;
                     left[next] += 1;
@@ -231,7 +266,7 @@ impl<'r> Worker<'r> {
                 say(Reply::Calling(Place { cell: request.cell, row: Some(row.row) }));
                 match sample(subject, row.row, &row.calibration) {
                     Ok(block::Timed { wash_out, sample }) => {
-                        self.inside += nanoseconds(wash_out) + nanoseconds(sample);
+                        self.inside += nanoseconds(wash_out) + nanoseconds(sample.time);
                     }
                     Err(fault) => faults.push((row.row, fault)),
                 }
@@ -254,8 +289,7 @@ impl<'r> Worker<'r> {
         faults.extend(visited.faults);
         request.rows.retain(|row| faults.iter().all(|(failed, _)| *failed != row.row));
         for (row, fault) in faults {
-            let failure = fault.to_string();
-            say(Reply::Failed(FailedRow { cell: request.cell, row: Some(row), failure }));
+            say(failed(request.cell, row, &fault, self.devices.lost().is_some()));
         }
         visited.block
     }
@@ -266,7 +300,9 @@ impl<'r> Worker<'r> {
             let Some(Subject { kernel, own_function, size, data, rows, .. }) = subject else {
                 continue;
             };
-            let gate = Gate::new(kernel, *own_function, self.seed);
+            let is_device = own_function.is_some_and(|own| own.implementation.is_device());
+            let device = if is_device { self.devices.caller(Mode::Hot).ok() } else { None };
+            let gate = Gate::new(kernel, *own_function, self.seed).with_device(device);
             let expected = gate.expected(data.as_mut(), size);
             for (row, found) in rows.iter().enumerate() {
                 let calibration = self.calibrations[cell][row];
@@ -286,22 +322,45 @@ impl<'r> Worker<'r> {
                     Err(reason) => Err(reason.clone()),
                 };
                 if let Err(reason) = checked {
-                    let failure = reason.to_string();
-                    say(Reply::Failed(FailedRow { cell, row: Some(row), failure }));
+                    let (failure, ends) = (reason.to_string(), self.devices.lost().is_some());
+                    say(Reply::Failed(FailedRow { cell, row: Some(row), failure, ends }));
+                    if ends {
+                        return;
+                    }
                 }
                 say(Reply::Called);
             }
         }
     }
 
-    /// Counts what one call of every row allocates, and what one sample makes the processor do.
-    fn inspect(&mut self, say: &mut Say<'_>) {
+    /// Counts what one call of every row allocates, and what one sample makes the processor do; finds out what is to be
+    /// known of calls on a device.
+    fn inspect(&mut self, processor: bool, say: &mut Say<'_>) {
         let mut counters = Counters::open().ok();
         for (cell, subject) in self.subjects.iter_mut().enumerate() {
             let Some(subject) = subject else { continue };
             for row in 0..subject.rows.len() {
                 let Some(calibration) = self.calibrations[cell][row] else { continue };
+                let is_device = subject.rows[row].variant.implementation.is_device();
+                if !is_device && !processor {
+                    continue;
+                }
                 say(Reply::Calling(Place { cell, row: Some(row) }));
+                if is_device {
+                    if let Some(Ok(figures)) = subject.figures(row) {
+                        let device = Some(figures);
+                        let (allocations, counters) = (None, None);
+                        say(Reply::Inspected(InspectedRow {
+                            cell,
+                            row,
+                            allocations,
+                            counters,
+                            device,
+                        }));
+                    }
+                    say(Reply::Called);
+                    continue;
+                }
                 let Ok(allocations) = subject.call(row).map(|returned| returned.allocations) else {
                     say(Reply::Called);
                     continue;
@@ -313,9 +372,33 @@ impl<'r> Worker<'r> {
                     let (_, figures) = counters.count(|| sample(subject, row, &once));
                     figures.per_call(once.calls.total())
                 });
-                say(Reply::Inspected(InspectedRow { cell, row, allocations, counters }));
+                let device = None;
+                say(Reply::Inspected(InspectedRow { cell, row, allocations, counters, device }));
                 say(Reply::Called);
             }
         }
+    }
+
+    /// Calls every row once inside a range of the profiler's.
+    fn profile(&mut self, say: &mut Say<'_>) {
+        for (cell, subject) in self.subjects.iter_mut().enumerate() {
+            let Some(subject) = subject else { continue };
+            for row in 0..subject.rows.len() {
+                say(Reply::Calling(Place { cell, row: Some(row) }));
+                if let Err(fault) = subject.profile(row) {
+                    say(failed(cell, row, &fault, self.devices.lost().is_some()));
+                }
+                say(Reply::Called);
+            }
+        }
+    }
+}
+
+/// What is said of a row that failed, or cannot be measured like this.
+fn failed(cell: usize, row: usize, fault: &Fault, ends: bool) -> Reply {
+    let failed = FailedRow { cell, row: Some(row), failure: fault.to_string(), ends };
+    match fault {
+        Fault::Declined(_) => Reply::Declined(failed),
+        _ => Reply::Failed(failed),
     }
 }

@@ -8,7 +8,7 @@ use super::calibrate::{RowCalibration, nanoseconds};
 use super::protocol::{Block, Sample, VisitRow};
 use super::sentinel::{MEMORY_BOUND, Sentinels};
 use super::subject::Subject;
-use crate::kernel::{Calls, Fault, InPlace, guard};
+use crate::kernel::{Calls, Fault, InPlace, Sampled, guard};
 
 /// What a visit to a cell gave.
 #[derive(Default)]
@@ -46,11 +46,11 @@ pub(super) fn visit(
         let after = sentinels.chain();
         visited.inside += after;
         match timed {
-            Ok(Timed { wash_out, sample }) => {
-                visited.inside += nanoseconds(wash_out) + nanoseconds(sample);
-                let nanoseconds = calibration.per_call(sample);
+            Ok(Timed { wash_out, sample: Sampled { time, device } }) => {
+                visited.inside += nanoseconds(wash_out) + nanoseconds(time);
+                let nanoseconds = calibration.per_call(time);
                 let chain = between(before, after);
-                visited.block.samples.push(Sample { row, nanoseconds, chain, sweep: None });
+                visited.block.samples.push(Sample { row, nanoseconds, chain, sweep: None, device });
             }
             Err(fault) => visited.faults.push((row, fault)),
         }
@@ -77,7 +77,7 @@ fn between(before: f64, after: f64) -> f64 {
 /// Times of one sample and of the untimed calls before it.
 pub(super) struct Timed {
     pub(super) wash_out: Duration,
-    pub(super) sample: Duration,
+    pub(super) sample: Sampled,
 }
 
 /// One sample of one row, after its wash-out.
@@ -92,7 +92,7 @@ pub(super) fn sample(
     guard(|| {
         let wash_out = match calibration.wash_out {
             0 => Duration::ZERO,
-            calls => callable.routine.sample(data, Calls::once(calls), &callable.caller)?,
+            calls => callable.routine.sample(data, Calls::once(calls), &callable.caller)?.time,
         };
         let sample = callable.routine.sample(data, calibration.calls, &callable.caller)?;
         Ok(Timed { wash_out, sample })

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::protocol::Sampling;
 use super::subject::{Callable, Subject};
-use crate::kernel::{Calls, CellData, Fault, InPlace, KernelEntry, Returned, guard};
+use crate::kernel::{
+    Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Limits, Returned, guard,
+};
 
 /// Memory that fresh copies and kept return values of one batch may take: they should still be in a cache, as the data
 /// of any other kernel is, and making them should not take longer than the calls.
@@ -94,13 +96,19 @@ pub(super) fn calibrate(
     guard(|| -> Result<(RowCalibration, f64), Fault> {
         data.reset();
         let start = Instant::now();
-        let returned = routine.call(data.as_mut(), caller);
+        let returned = routine.call(data.as_mut(), caller)?;
         let first_call = nanoseconds(start.elapsed());
-        let limit = calls_in_memory(kernel, data.as_ref(), &returned);
+        let Limits { per_batch, total } = routine.limits(data.as_ref(), caller);
+        let limits = match rows[row].variant.implementation {
+            Implementation::Host(_) => {
+                Limits { per_batch: calls_in_memory(kernel, data.as_ref(), &returned), total }
+            }
+            Implementation::Device(_) => Limits { per_batch, total },
+        };
         let (mut preparation, mut inside) = (f64::INFINITY, 0.0);
         let mut time = |calls: u64| {
             let start = Instant::now();
-            let timed = routine.sample(data.as_mut(), Calls::once(calls), caller)?;
+            let timed = routine.sample(data.as_mut(), Calls::once(calls), caller)?.time;
             let outside = nanoseconds(start.elapsed()) - nanoseconds(timed);
             if calls > 0 {
                 preparation = preparation.min(outside / calls as f64);
@@ -108,7 +116,7 @@ pub(super) fn calibrate(
             inside += nanoseconds(timed);
             Ok(nanoseconds(timed))
         };
-        let found = find_calls(&mut time, first_call, limit, sampling)?;
+        let found = find_calls(&mut time, first_call, limits, sampling)?;
         let found = RowCalibration { preparation, returned_bytes: returned.bytes, ..found };
         Ok((found, inside))
     })
@@ -133,16 +141,18 @@ type Timer<'a> = dyn FnMut(u64) -> Result<f64, Fault> + 'a;
 fn find_calls(
     time: &mut Timer<'_>,
     first_call: f64,
-    limit: u64,
+    limits: Limits,
     sampling: &Sampling,
 ) -> Result<RowCalibration, Fault> {
+    let Limits { per_batch: limit, total } = limits;
     let mut overhead = f64::INFINITY;
     for _ in 0..50 {
         overhead = overhead.min(time(0)?);
     }
     let target = 1e9 * sampling.sample_seconds;
-    let estimate = estimate_call(time, overhead, first_call, limit, sampling)?;
-    let wanted = sampling.iterations.unwrap_or((target / estimate).round().max(1.0) as u64);
+    let estimate = estimate_call(time, overhead, first_call, limit.min(total), sampling)?;
+    let wanted = (target / estimate).round().max(1.0) as u64;
+    let wanted = sampling.iterations.unwrap_or(wanted.min(total));
     let batches = wanted.div_ceil(limit);
     let calls = Calls { per_batch: wanted.div_ceil(batches), batches };
     // A call that is a sample by itself leaves nothing of its predecessor in the caches that matter to it.
@@ -196,7 +206,8 @@ mod tests {
     /// What is found with a clock that takes 40 ns to read.
     fn found(call: f64, limit: u64, sampling: &Sampling) -> RowCalibration {
         let mut clock = |calls| Ok(40.0 + call * calls as f64);
-        find_calls(&mut clock, call, limit, sampling).expect("no fault")
+        let limits = Limits { per_batch: limit, total: u64::MAX };
+        find_calls(&mut clock, call, limits, sampling).expect("no fault")
     }
 
     #[test]
@@ -223,7 +234,7 @@ mod tests {
             let late = if attempts < FEWEST_ATTEMPTS { interrupted } else { 0.0 };
             Ok(40.0 + 1e6 * calls as f64 + late * calls.min(1) as f64)
         };
-        let row = find_calls(&mut clock, 1e6, u64::MAX, &SAMPLING).expect("no fault");
+        let row = find_calls(&mut clock, 1e6, Limits::NONE, &SAMPLING).expect("no fault");
         assert_eq!((row.calls, row.estimate), (Calls::once(2), 1e6));
     }
 
@@ -234,7 +245,7 @@ mod tests {
             attempts += calls;
             Ok(40.0 + 1e9 * calls as f64)
         };
-        find_calls(&mut clock, 1e9, u64::MAX, &SAMPLING).expect("no fault");
+        find_calls(&mut clock, 1e9, Limits::NONE, &SAMPLING).expect("no fault");
         assert_eq!(attempts, 1);
     }
 

@@ -31,6 +31,9 @@ pub enum LinkError {
     /// It ended in the middle of a request.
     #[error("the worker process ended while it was measuring ({0})")]
     Ended(String),
+    /// It broke something that it cannot do without, and has said which row did it.
+    #[error("the worker process gave up")]
+    Resigned,
     /// It prepared nothing of what it was asked for, and did not say why.
     #[error("the worker process prepared none of the cells that it was asked for")]
     Idle,

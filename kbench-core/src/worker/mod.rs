@@ -13,10 +13,13 @@
 mod answer;
 mod block;
 mod calibrate;
+mod checks;
+mod devices;
 mod link;
 mod order;
 #[cfg(unix)]
 mod process;
+mod profile;
 mod protocol;
 mod quiet;
 mod sentinel;
@@ -24,10 +27,13 @@ mod subject;
 
 pub use answer::Worker;
 pub use calibrate::{MEMORY_CAP, RowCalibration};
+pub use checks::{CheckRequest, CheckedReply, WorkerChecks, WrongReply};
+pub use devices::DeviceRequest;
 pub use link::{Launcher, Link, LinkError, SameProcess};
 pub use order::Order;
 #[cfg(unix)]
 pub use process::{Processes, serve};
+pub use profile::profile_rows;
 pub use protocol::{
     Block, CellRequest, Done, FailedRow, InspectedRow, PROTOCOL, Place, Preparation, PreparedCell,
     Reply, Request, RowRequest, Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits,

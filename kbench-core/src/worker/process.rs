@@ -103,7 +103,11 @@ impl Link for Process {
             if reply.is_last() {
                 return conclude(reply);
             }
+            let resigns = matches!(&reply, Reply::Failed(failed) if failed.ends);
             hear(reply);
+            if resigns {
+                return Err(LinkError::Resigned);
+            }
         }
     }
 }
@@ -159,9 +163,9 @@ pub fn serve(registry: &Registry) -> io::Result<()> {
     });
     let mut worker = Worker::new(registry);
     for line in receiver {
-        let mut outcome = Ok(());
+        let (mut outcome, mut resigned) = (Ok(()), false);
         let mut say = |reply: Reply| {
-            if outcome.is_ok() {
+            if outcome.is_ok() && !resigned {
                 outcome = serde_json::to_writer(&mut replies, &reply)
                     .map_err(io::Error::from)
                     .and_then(|()| replies.write_all(b"\n"));
@@ -169,11 +173,18 @@ pub fn serve(registry: &Registry) -> io::Result<()> {
                 if outcome.is_ok() && !matches!(reply, Reply::Block(_)) {
                     outcome = replies.flush();
                 }
+                resigned = matches!(reply, Reply::Failed(failed) if failed.ends);
             }
         };
         match serde_json::from_str::<Request>(&line) {
             Ok(request) => worker.answer(&request, &mut say),
             Err(error) => say(Reply::Refused { reason: format!("not a request: {error}") }),
+        }
+        if resigned {
+            // The controller knows, and closes the channel, at which the other thread ends this process.
+            loop {
+                std::thread::park();
+            }
         }
         outcome?;
     }

@@ -4,10 +4,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::calibrate::RowCalibration;
+use super::checks::{CheckRequest, CheckedReply};
+use super::devices::DeviceRequest;
+use crate::cuda::{Ceilings, DeviceFigures, DeviceReading};
 use crate::gauge::{Allocations, CounterFigures};
+use crate::kernel::Mode;
 
 /// Version of the protocol; grows when a worker of the former version would misunderstand a request.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// What the controller asks for. A worker answers each request with any number of replies, of which the last one is
 /// [`Reply::Done`] or [`Reply::Refused`]; it ends when there are no more requests.
@@ -20,8 +24,23 @@ pub enum Request {
     Measure(Visits),
     /// Compare the results on the data last timed with the reference again. Gives [`Reply::Failed`] for wrong rows.
     Recheck,
-    /// Count allocations of one call and processor events of one sample of every row. Gives [`Reply::Inspected`].
-    Inspect,
+    /// Count allocations of one call and processor events of one sample of every row, and tell what is to be known of
+    /// calls on a device. Gives [`Reply::Inspected`].
+    Inspect {
+        /// Whether rows on a processor are inspected, too.
+        #[serde(default = "yes")]
+        processor: bool,
+    },
+    /// Compare results with the reference, without preparing anything. Gives [`Reply::Checked`] for every row.
+    Check(CheckRequest),
+    /// Call every row once inside a range of the profiler's. Gives [`Reply::Failed`] for rows that fail.
+    Profile,
+    /// Tell what the device is capable of. Gives [`Reply::Ceilings`].
+    Ceilings(DeviceRequest),
+}
+
+fn yes() -> bool {
+    true
 }
 
 /// Which cells a launch is about.
@@ -39,6 +58,9 @@ pub struct Preparation {
     pub memory: usize,
     /// How to find the number of calls in a sample; none when the controller knows them already.
     pub calibrate: Option<Sampling>,
+    /// Where CUDA variants run.
+    #[serde(default)]
+    pub device: DeviceRequest,
 }
 
 /// One cell, by name.
@@ -62,6 +84,9 @@ pub struct RowRequest {
     pub variant: String,
     /// Threads of its own pool; none for the calling thread or rayon's global pool.
     pub threads: Option<usize>,
+    /// How its calls are timed.
+    #[serde(default)]
+    pub mode: Mode,
 }
 
 /// What samples should be like.
@@ -126,8 +151,14 @@ pub enum Reply {
     Block(VisitedBlock),
     /// A row failed; it is left out from now on.
     Failed(FailedRow),
-    /// What was counted of a row.
+    /// A row cannot be measured like this, which is no fault of it; it is left out from now on.
+    Declined(FailedRow),
+    /// What was found out about a row.
     Inspected(InspectedRow),
+    /// What was found when its results were compared.
+    Checked(CheckedReply),
+    /// What the device is capable of.
+    Ceilings(Ceilings),
     /// The request is done.
     Done(Done),
     /// The request cannot be met.
@@ -176,6 +207,9 @@ pub struct Block {
     pub samples: Vec<Sample>,
     /// Whether the sentinels were so slow that the block was taken once more.
     pub requeued: bool,
+    /// Whether something slowed the device down that is no property of a kernel; it was taken once more, too.
+    #[serde(default)]
+    pub throttled: bool,
 }
 
 /// The time of one sample, and of the sentinels beside it.
@@ -190,6 +224,9 @@ pub struct Sample {
     /// Nanoseconds of the memory sweep, for cells whose data does not fit in a core's own cache: the geometric mean of
     /// before and after the block.
     pub sweep: Option<f64>,
+    /// What was read on the device, for samples that were timed there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceReading>,
 }
 
 /// A row that failed.
@@ -201,6 +238,9 @@ pub struct FailedRow {
     pub row: Option<usize>,
     /// What happened, in words.
     pub failure: String,
+    /// Whether it broke something that this process cannot do without: it ends, and others are to go on in another one.
+    #[serde(default)]
+    pub ends: bool,
 }
 
 /// What was counted of a row, per call.
@@ -214,6 +254,9 @@ pub struct InspectedRow {
     pub allocations: Option<Allocations>,
     /// Events of the processor per call.
     pub counters: Option<CounterFigures>,
+    /// What is to be known of calls on a device.
+    #[serde(default)]
+    pub device: Option<DeviceFigures>,
 }
 
 /// The end of a request.

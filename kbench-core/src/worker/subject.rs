@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
+use super::devices::Devices;
 use super::protocol::{CellRequest, RowRequest};
+use crate::cuda::DeviceFigures;
 use crate::kernel::{
     Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Returned, Routine, VariantEntry,
     guard,
 };
-use crate::plan::Size;
+use crate::plan::{Size, full_name};
 use crate::registry::{RegisteredKernel, Registry};
 
 /// A cell that is ready to be measured.
@@ -47,6 +49,23 @@ impl Subject {
             data.reset();
             routine.call(data, caller)
         })
+        .flatten()
+    }
+
+    /// What is to be known of calls of a row on a device.
+    pub(super) fn figures(&mut self, row: usize) -> Option<Result<DeviceFigures, Fault>> {
+        let Callable { routine, caller } = self.rows[row].callable.as_ref().ok()?;
+        let data = self.data.as_mut();
+        guard(|| routine.figures(data, caller)).ok().flatten()
+    }
+
+    /// One call of a row inside a range of the profiler's, named after the row.
+    pub(super) fn profile(&mut self, row: usize) -> Result<(), Fault> {
+        let variant = self.rows[row].variant;
+        let callable = self.rows[row].callable.as_ref();
+        let Callable { routine, caller } = callable.map_err(|r| Fault::Failed(r.clone()))?;
+        let (name, data) = (full_name(self.kernel, variant, &self.size), self.data.as_mut());
+        guard(|| routine.profile(data, caller, &name)).flatten()
     }
 
     /// Bytes that the data takes; outputs are kept twice.
@@ -113,16 +132,16 @@ pub(super) fn subject(
     kernel: &RegisteredKernel,
     request: &CellRequest,
     seed: u64,
-    pools: &mut Pools,
+    (pools, devices): (&mut Pools, &mut Devices),
 ) -> Result<Subject, String> {
     let size = Size::of(request.size.clone());
     let data = guard(|| kernel.entry.definition.data(&size.values, seed))
         .map_err(|fault| format!("`inputs` of the kernel {fault}"))?;
-    let rows =
-        request.rows.iter().map(|row| subject_row(kernel, row, pools)).collect::<Result<_, _>>()?;
+    let rows = request.rows.iter().map(|row| subject_row(kernel, row, pools, devices));
+    let rows = rows.collect::<Result<_, _>>()?;
     Ok(Subject {
         kernel: kernel.entry,
-        own_function: kernel.variants.iter().copied().find(|variant| variant.is_base),
+        own_function: kernel.own_function(),
         size,
         data,
         rows,
@@ -134,20 +153,14 @@ fn subject_row(
     kernel: &RegisteredKernel,
     request: &RowRequest,
     pools: &mut Pools,
+    devices: &mut Devices,
 ) -> Result<SubjectRow, String> {
-    let variant = kernel
-        .variants
-        .iter()
-        .copied()
-        .find(|variant| variant.name == request.variant)
-        .ok_or_else(|| {
-        format!("the kernel `{}` has no variant `{}`", kernel.entry.path(), request.variant)
-    })?;
-    let callable = match variant.implementation {
-        Implementation::Host(routine) => {
-            pools.caller(request.threads).map(|caller| Callable { routine: routine(), caller })
-        }
-        Implementation::Device => Err("this version of kbench has no CUDA backend".to_owned()),
+    let variant = kernel.variant(&request.variant)?;
+    let caller = match variant.implementation {
+        Implementation::Host(_) => pools.caller(request.threads),
+        Implementation::Device(_) => devices.caller(request.mode),
     };
+    let callable =
+        caller.map(|caller| Callable { routine: variant.implementation.routine(), caller });
     Ok(SubjectRow { variant, callable })
 }

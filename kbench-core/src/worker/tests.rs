@@ -1,7 +1,7 @@
 //! A worker in this process, asked as a controller would.
 
 use super::*;
-use crate::kernel::{Routine, serial};
+use crate::kernel::{Mode, Routine, serial};
 use crate::registry::Registry;
 use crate::registry::tests::{Double, right, variant_of_double};
 
@@ -18,7 +18,11 @@ fn registry() -> Registry {
 }
 
 fn cell(size: usize, variants: &[&str]) -> CellRequest {
-    let row = |variant: &&str| RowRequest { variant: (*variant).to_owned(), threads: None };
+    let row = |variant: &&str| RowRequest {
+        variant: (*variant).to_owned(),
+        threads: None,
+        mode: Mode::Warm,
+    };
     CellRequest {
         kernel: "demo::double".into(),
         element: "f32".into(),
@@ -29,7 +33,8 @@ fn cell(size: usize, variants: &[&str]) -> CellRequest {
 
 fn preparation(cells: Vec<CellRequest>) -> Preparation {
     let (protocol, memory) = (PROTOCOL, usize::MAX);
-    Preparation { protocol, seed: 1, launch: 0, cells, memory, calibrate: Some(SAMPLING) }
+    let device = DeviceRequest::default();
+    Preparation { protocol, seed: 1, launch: 0, cells, memory, calibrate: Some(SAMPLING), device }
 }
 
 fn answers(worker: &mut Worker<'_>, request: &Request) -> Vec<Reply> {
@@ -224,7 +229,7 @@ fn the_document_shows_the_protocol_as_it_is() {
     }
     let sample = text.split("A sample is `").nth(1).and_then(|rest| rest.split('`').next());
     serde_json::from_str::<Sample>(sample.expect("a sample")).expect("a sample");
-    for word in ["recheck", "inspect"] {
+    for word in ["recheck", "inspect", "profile"] {
         let json = format!("{{\"request\":\"{word}\"}}");
         assert!(text.contains(&json));
         serde_json::from_str::<Request>(&json).expect("a request");

@@ -158,8 +158,8 @@ impl Expansion<'_> {
             Backend::Serial => (quote_spanned!(*site=> Serial), self.routine("serial")),
             Backend::Parallel => (quote_spanned!(*site=> Parallel), self.routine("parallel")),
             Backend::Cuda => {
-                let checked = self.device_call();
-                let device = quote_spanned!(*site=> { #checked #hidden::Implementation::Device });
+                let routine = self.device_routine();
+                let device = quote_spanned!(*site=> #hidden::Implementation::Device(|| #routine));
                 return (quote_spanned!(*site=> Cuda), device);
             }
         };
@@ -186,21 +186,24 @@ impl Expansion<'_> {
         }
     }
 
-    /// A call that is never made: it proves that the parameters fit what the kernel's data becomes on a device.
-    fn device_call(&self) -> TokenStream {
-        let Expansion { hidden, site, .. } = self;
+    /// The call as a routine of the runtime, with what the kernel's data becomes on a device.
+    fn device_routine(&self) -> TokenStream {
+        let Expansion { hidden, kernel, site, .. } = self;
         let arguments = self.of_kernel("Arguments");
         let (bindings, call) = (self.bind(quote_spanned!(*site=> arguments)), self.call());
-        quote_spanned! {*site=>
-            const _: for<'lent> fn(
+        // The type is spelled out: the compiler does not find one for all lifetimes by itself.
+        quote_spanned! {*site=> {
+            const CALL: for<'lent> fn(
                 &'lent #hidden::Gpu,
-                <#arguments<'lent> as #hidden::DeviceArguments>::Device,
-            ) = |gpu, arguments| {
+                <#arguments<'lent> as #hidden::DeviceArguments<'lent>>::Device,
+            ) -> #hidden::Box<dyn #hidden::Operand> = |gpu, arguments| {
                 let _ = gpu;
                 #bindings
-                let _ = #call;
+                let output = #call;
+                #hidden::Box::new(output)
             };
-        }
+            #hidden::device::<#kernel>(CALL)
+        }}
     }
 }
 

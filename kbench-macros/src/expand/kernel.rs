@@ -122,6 +122,7 @@ impl<'a> Expansion<'a> {
         let (name, element) = (&registration.name, &instance.element);
         let axes = model.axes.iter().map(|axis| syn::ext::IdentExt::unraw(axis).to_string());
         let outputs = outputs(&registration.function);
+        let parameters = registration.function.data().map(|parameter| &parameter.name);
         let in_place = match model.in_place {
             InPlace::No => quote_spanned!(*site=> No),
             InPlace::Fresh => quote_spanned!(*site=> Fresh),
@@ -141,6 +142,7 @@ impl<'a> Expansion<'a> {
                 location: #location,
                 axes: &[#(#axes),*],
                 sizes: #sizes,
+                parameters: &[#(#parameters),*],
                 outputs: &[#(#outputs),*],
                 in_place: #hidden::InPlace::#in_place,
                 tolerance: #tolerance,

@@ -3,9 +3,14 @@
 //! These are the traits and types of the runtime without anything behind them, so that `fn norm<T: Element>(..)`,
 //! `impl Operand for Matrix {}` or a CUDA variant compile in production as they do in a benchmark.
 
+mod cuda;
+
+pub use cuda::{
+    DeviceElement, DeviceSlice, DeviceValue, DeviceView, DeviceViewMut, Gpu, GpuError, GpuResult,
+    MatrixProduct, Source, Upload,
+};
+
 use std::convert::Infallible;
-use std::fmt;
-use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Which of two fill patterns an output is poisoned with.
@@ -132,47 +137,3 @@ pub trait Lent {
     /// What it is a view of.
     type Owner;
 }
-
-/// What a host value becomes on a device.
-pub trait Upload {
-    /// Its form on the device.
-    type Device;
-}
-
-/// A CUDA device; there is none without the runtime.
-#[derive(Debug)]
-pub struct Gpu(Infallible);
-
-/// An array on a device.
-#[derive(Debug)]
-pub struct DeviceSlice<T> {
-    never: Infallible,
-    element: PhantomData<T>,
-}
-
-impl<T: Element> DeviceSlice<T> {
-    /// Number of elements.
-    pub fn len(&self) -> usize {
-        match self.never {}
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        match self.never {}
-    }
-}
-
-/// What went wrong on a device.
-#[derive(Clone, Debug)]
-pub struct GpuError(pub String);
-
-impl fmt::Display for GpuError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for GpuError {}
-
-/// Result of a CUDA variant.
-pub type GpuResult<T> = Result<T, GpuError>;

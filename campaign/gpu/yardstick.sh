@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Device times of the library's CUDA kernels by two judges other than kbench: plain CUDA events (yardstick.jsonl) and the
+# profiler ncu (ncu.csv, a line for each launch; what ncu said is in ncu.log).
+# Usage: [ARCH=90] campaign/gpu/yardstick.sh [FOLDER]
+set -euo pipefail
+architecture=${ARCH:-90}
+built=$(dirname "$0")/../../target/gpu
+results=${1:-$built}
+yardstick=$built/yardstick
+mkdir -p "$built" "$results"
+
+nvcc -O3 -gencode="arch=compute_$architecture,code=sm_$architecture" -std=c++17 -o "$yardstick" \
+    "$(dirname "$0")/yardstick.cu"
+"$yardstick" | tee "$results/yardstick.jsonl"
+
+if ! command -v ncu > /dev/null; then
+    echo "ncu is not on the PATH: there are no durations from the profiler" >&2
+    exit 1
+fi
+
+# Columns are found by their names, since versions of ncu differ in what follows the value.
+durations() {
+    awk -F '","' -v number="$1" -v kernel="$2" -v size="$3" '
+        /^"ID",/ {
+            for (i = 1; i <= NF; i++) {
+                name = $i
+                gsub(/["\r]/, "", name)
+                column[name] = i
+            }
+            next
+        }
+        /^"/ && column["Metric Value"] {
+            unit = $(column["Metric Unit"])
+            value = $(column["Metric Value"])
+            gsub(/["\r]/, "", unit)
+            gsub(/[",\r]/, "", value)
+            printf "%s,%s,\"%s\",%d,%s,%s\n", number, kernel, size, launch++, unit, value
+        }
+        END { exit (launch == 0) }'
+}
+
+echo "case,kernel,size,launch,unit,duration" > "$results/ncu.csv"
+: > "$results/ncu.log"
+failed=0
+while IFS=$'\t' read -r index kernel size; do
+    echo "ncu: $kernel $size" >&2
+    said=$(ncu --clock-control none --cache-control none --metrics gpu__time_duration.sum --print-units base --csv \
+        --kernel-name "$kernel" "$yardstick" --once "$index" < /dev/null 2>&1) || true
+    printf '%s\n' "$said" >> "$results/ncu.log"
+    if ! durations "$index" "$kernel" "$size" <<< "$said" >> "$results/ncu.csv"; then
+        echo "ncu gave no duration of $kernel $size:" >&2
+        tail -n 3 <<< "$said" >&2
+        failed=1
+    fi
+done < <("$yardstick" --list)
+exit "$failed"

@@ -1,0 +1,182 @@
+//! Kernels on a GPU whose difference is known, and kernels that do wrong: what kbench's promises are tried on where there
+//! is a device.
+
+use kbench::prelude::*;
+
+const SOURCE: Source = Source::new(include_str!("../../gpu/subject.cu")).named("subject.cu");
+
+/// Rounds of the arithmetic kernel; one per cent of them is a whole number.
+const ROUNDS: u32 = 20_000;
+
+/// Words of 16 bytes that the memory kernel reads: 100 MB, more than a cache holds.
+const WORDS: usize = 6_250_000;
+
+/// y ← 2·x, by so many rounds of arithmetic.
+fn arithmetic_by(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    y: &mut DeviceSlice<f32>,
+    rounds: u32,
+) -> GpuResult<()> {
+    let n = x.len();
+    gpu.kernel(SOURCE, "arithmetic")?.over(n, 256).arg(x).arg(y).arg(n).arg(rounds).launch()
+}
+
+/// y ← 2·x, bound by arithmetic.
+#[kernel_bench(sizes = [131_072, 132_096, 133_120, 134_144, 135_168], inputs = |n| (uniform(n), zeros(n)), cuda, reference = twice_f64)]
+pub fn arithmetic(gpu: &Gpu, x: &DeviceSlice<f32>, y: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    arithmetic_by(gpu, x, y, ROUNDS)
+}
+
+/// The same once more.
+#[kernel_bench(of = arithmetic, cuda, name = "twin")]
+pub fn arithmetic_twin(gpu: &Gpu, x: &DeviceSlice<f32>, y: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    arithmetic_by(gpu, x, y, ROUNDS)
+}
+
+/// With one per cent more work.
+#[kernel_bench(of = arithmetic, cuda, name = "heavier")]
+pub fn arithmetic_heavier(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    y: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    arithmetic_by(gpu, x, y, ROUNDS + ROUNDS / 100)
+}
+
+/// y ← 2·x beside reading so many words of an array.
+fn memory_by(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    array: &DeviceSlice<u32>,
+    y: &mut DeviceSlice<f32>,
+    words: usize,
+) -> GpuResult<()> {
+    let kernel = gpu.kernel(SOURCE, "memory")?.grid(1024).block(256);
+    kernel.arg(x).arg(y).arg(x.len()).arg(array).arg(words).launch()
+}
+
+/// y ← 2·x, bound by memory.
+#[kernel_bench(
+    sizes = [1024, 1280, 1536, 1792, 2048],
+    inputs = |n| (uniform(n), integers(4 * (WORDS + WORDS / 100), 0..1 << 30), zeros(n)),
+    cuda,
+    reference = twice_beside_f64,
+    bytes = |n| 16 * WORDS + 8 * n,
+)]
+pub fn memory(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    array: &DeviceSlice<u32>,
+    y: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    memory_by(gpu, x, array, y, WORDS)
+}
+
+/// The same once more.
+#[kernel_bench(of = memory, cuda, name = "twin")]
+pub fn memory_twin(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    array: &DeviceSlice<u32>,
+    y: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    memory_by(gpu, x, array, y, WORDS)
+}
+
+/// With one per cent more work.
+#[kernel_bench(of = memory, cuda, name = "heavier")]
+pub fn memory_heavier(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    array: &DeviceSlice<u32>,
+    y: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    memory_by(gpu, x, array, y, WORDS + WORDS / 100)
+}
+
+/// y ← 2·x on the host, the base of those that do wrong.
+#[kernel_bench(sizes = [1000], inputs = |n| (uniform(n), zeros(n)), reference = twice_f64)]
+pub fn faults(x: &[f32], y: &mut [f32]) {
+    x.iter().zip(y).for_each(|(x, y)| *y = 2.0 * x);
+}
+
+macro_rules! faulty {
+    ($($(#[$doc:meta])* $name:ident($gpu:ident, $x:ident, $y:ident) $body:block)*) => {$(
+        $(#[$doc])*
+        #[kernel_bench(of = faults, cuda)]
+        pub fn $name($gpu: &Gpu, $x: &DeviceSlice<f32>, $y: &mut DeviceSlice<f32>) -> GpuResult<()> $body
+    )*};
+}
+
+faulty! {
+    /// Does what it should.
+    right(gpu, x, y) {
+        gpu.kernel(SOURCE, "twice")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
+    }
+
+    /// Waits for the device, as a careless author does.
+    waits(gpu, x, y) {
+        gpu.kernel(SOURCE, "twice")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()?;
+        gpu.synchronize()
+    }
+
+    /// Writes beside its output.
+    out_of_bounds(gpu, x, y) {
+        gpu.kernel(SOURCE, "out_of_bounds")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
+    }
+
+    /// Leaves the last elements alone.
+    unwritten_tail(gpu, x, y) {
+        let kernel = gpu.kernel(SOURCE, "unwritten_tail")?.over(x.len().div_ceil(4), 256);
+        kernel.arg(x).arg(y).arg(x.len()).launch()
+    }
+
+    /// Gives another answer each time.
+    race(gpu, x, y) {
+        gpu.kernel(SOURCE, "race")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
+    }
+
+    /// Never ends.
+    forever(gpu, x, y) {
+        let flag = gpu.zeros::<u32>(1)?;
+        gpu.kernel(SOURCE, "forever")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).arg(&flag).launch()
+    }
+
+    /// Breaks the context.
+    illegal_address(gpu, x, y) {
+        gpu.kernel(SOURCE, "illegal_address")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
+    }
+
+    /// Overwrites its input.
+    changes_input(gpu, x, y) {
+        gpu.kernel(SOURCE, "changes_input")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
+    }
+
+    /// Asks for more memory than there is.
+    greedy(gpu, x, y) {
+        let _all = gpu.zeros::<f64>(1 << 40)?;
+        gpu.kernel(SOURCE, "twice")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
+    }
+
+    /// Forgets an argument.
+    forgetful(gpu, x, y) {
+        gpu.kernel(SOURCE, "twice")?.over(x.len(), 256).arg(x).arg(y).launch()
+    }
+
+    /// Does not compile.
+    misspelt(gpu, x, y) {
+        const MISSPELT: Source = Source::new("extern \"C\" __global__ void twice(float* x) {\n    x = unknown;\n}\n").named("misspelt.cu");
+        gpu.kernel(MISSPELT, "twice")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
+    }
+}
+
+fn twice_f64(x: &[f64], y: &mut [f64]) {
+    x.iter().zip(y).for_each(|(x, y)| *y = 2.0 * x);
+}
+
+fn twice_beside_f64(x: &[f64], _: &[u32], y: &mut [f64]) {
+    twice_f64(x, y);
+}
+
+kbench::main!(measure);

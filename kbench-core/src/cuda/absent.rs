@@ -1,0 +1,311 @@
+//! The same types without the feature `cuda`: none of them has a value, so nothing here can be called.
+
+use std::convert::Infallible;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::{DeviceInfo, GpuResult, Unavailable};
+use crate::value::Element;
+
+/// No device can be found.
+pub fn devices() -> Result<Vec<DeviceInfo>, Unavailable> {
+    Err(Unavailable::NotBuilt)
+}
+
+/// An element that may lie in device memory.
+///
+/// # Safety
+///
+/// Any bits that a kernel leaves behind must be a value of the type, and the type must have no padding.
+#[allow(unsafe_code)] // the trait's promise is the same with the backend and without
+pub unsafe trait DeviceElement: Element {}
+
+#[allow(unsafe_code)] // numbers without padding, of which every pattern of bits is one
+mod elements {
+    use super::DeviceElement;
+    use crate::value::{F8E4M3, F8E5M2};
+
+    macro_rules! device_element {
+        ($($type:ty)*) => {$(
+            // SAFETY: a number without padding; every pattern of bits is one.
+            unsafe impl DeviceElement for $type {}
+        )*};
+    }
+
+    device_element! { f32 f64 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
+}
+
+/// Device code with the options that it is compiled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Source;
+
+impl Source {
+    /// The text of a file.
+    pub const fn new(_: &'static str) -> Self {
+        Source
+    }
+
+    /// The file's name.
+    pub const fn named(self, _: &'static str) -> Self {
+        self
+    }
+
+    /// Options of NVRTC.
+    pub const fn options(self, _: &'static [&'static str]) -> Self {
+        self
+    }
+}
+
+impl From<&'static str> for Source {
+    fn from(_: &'static str) -> Self {
+        Source
+    }
+}
+
+/// A CUDA device, supplied by the runtime to variants that take a `&Gpu`.
+#[derive(Debug)]
+pub struct Gpu(Infallible);
+
+impl Gpu {
+    /// What the driver says about it.
+    pub fn info(&self) -> &DeviceInfo {
+        match self.0 {}
+    }
+
+    /// A kernel of device code.
+    pub fn kernel(&self, _: impl Into<Source>, _: &'static str) -> GpuResult<Launch<'_>> {
+        match self.0 {}
+    }
+
+    /// An array of zeros.
+    pub fn zeros<T: DeviceElement>(&self, _: usize) -> GpuResult<DeviceSlice<T>> {
+        match self.0 {}
+    }
+
+    /// An array with the content of a slice.
+    pub fn upload<T: DeviceElement>(&self, _: &[T]) -> GpuResult<DeviceSlice<T>> {
+        match self.0 {}
+    }
+
+    /// The content of an array.
+    pub fn download<T: DeviceElement>(&self, _: &DeviceSlice<T>) -> GpuResult<Vec<T>> {
+        match self.0 {}
+    }
+
+    /// Gives an array the content of a slice of the same length.
+    pub fn copy_to<T: DeviceElement>(&self, _: &[T], _: &mut DeviceSlice<T>) -> GpuResult<()> {
+        match self.0 {}
+    }
+
+    /// Gives a slice the content of an array of the same length.
+    pub fn copy_from<T: DeviceElement>(&self, _: &DeviceSlice<T>, _: &mut [T]) -> GpuResult<()> {
+        match self.0 {}
+    }
+
+    /// Gives an array the content of another one of the same length.
+    pub fn copy_within_device<T: DeviceElement>(
+        &self,
+        _: &DeviceSlice<T>,
+        _: &mut DeviceSlice<T>,
+    ) -> GpuResult<()> {
+        match self.0 {}
+    }
+
+    /// Waits until everything that was asked for is done.
+    pub fn synchronize(&self) -> GpuResult<()> {
+        match self.0 {}
+    }
+
+    /// cuBLASLt on this device's stream.
+    pub fn blas_lt(&self) -> GpuResult<&BlasLt> {
+        match self.0 {}
+    }
+
+    /// The number of the array that is made next.
+    pub(super) fn next_array(&self) -> u64 {
+        match self.0 {}
+    }
+
+    /// Bytes of device memory that could be had.
+    pub fn free_bytes(&self) -> GpuResult<usize> {
+        match self.0 {}
+    }
+}
+
+/// cuBLASLt on one device.
+#[derive(Debug)]
+pub struct BlasLt(Infallible);
+
+impl BlasLt {
+    /// d ← a·b.
+    pub fn multiply<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+        &self,
+        _: &MatrixProduct,
+        _: &DeviceSlice<A>,
+        _: &DeviceSlice<B>,
+        _: &mut DeviceSlice<D>,
+    ) -> GpuResult<()> {
+        match self.0 {}
+    }
+
+    /// d ← (s·a)·(t·b), each operand with a factor on the device.
+    pub fn multiply_scaled<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+        &self,
+        _: &MatrixProduct,
+        _: (&DeviceSlice<A>, Option<&DeviceSlice<f32>>),
+        _: (&DeviceSlice<B>, Option<&DeviceSlice<f32>>),
+        _: &mut DeviceSlice<D>,
+    ) -> GpuResult<()> {
+        match self.0 {}
+    }
+}
+
+/// d ← a·b of row-major matrices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MatrixProduct;
+
+impl MatrixProduct {
+    /// A product of m × k by k × n.
+    pub const fn new(_: usize, _: usize, _: usize) -> Self {
+        MatrixProduct
+    }
+
+    /// With b stored as n rows of k.
+    pub const fn transposed(self) -> Self {
+        self
+    }
+
+    /// With f32 rounded to what the matrix units take.
+    pub const fn tf32(self) -> Self {
+        self
+    }
+}
+
+/// A kernel that is about to be launched.
+#[derive(Debug)]
+#[must_use = "a kernel runs when it is launched"]
+pub struct Launch<'g> {
+    never: Infallible,
+    gpu: PhantomData<&'g Gpu>,
+}
+
+impl Launch<'_> {
+    /// Blocks: a number, or a pair or triple of them.
+    pub fn grid(self, _: impl Dimensions) -> Self {
+        match self.never {}
+    }
+
+    /// Threads of a block: a number, or a pair or triple of them.
+    pub fn block(self, _: impl Dimensions) -> Self {
+        match self.never {}
+    }
+
+    /// One thread for each of so many elements, in blocks of `threads`.
+    pub fn over(self, _: usize, _: usize) -> Self {
+        match self.never {}
+    }
+
+    /// Bytes of dynamic shared memory of a block.
+    pub fn shared(self, _: usize) -> Self {
+        match self.never {}
+    }
+
+    /// The next argument.
+    pub fn arg(self, _: impl KernelArgument) -> Self {
+        match self.never {}
+    }
+
+    /// Launches it.
+    pub fn launch(self) -> GpuResult<()> {
+        match self.never {}
+    }
+}
+
+/// Up to three numbers.
+pub trait Dimensions {}
+
+impl Dimensions for usize {}
+impl Dimensions for (usize, usize) {}
+impl Dimensions for (usize, usize, usize) {}
+
+/// What a kernel of device code can be given.
+pub trait KernelArgument {}
+
+macro_rules! number_argument {
+    ($($type:ty)*) => {$(
+        impl KernelArgument for $type {}
+    )*};
+}
+
+number_argument! { f32 f64 half::f16 half::bf16 i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
+number_argument! { crate::value::F8E4M3 crate::value::F8E5M2 }
+
+impl<T> KernelArgument for &DeviceSlice<T> {}
+impl<T> KernelArgument for &mut DeviceSlice<T> {}
+impl<T> KernelArgument for DeviceView<'_, T> {}
+impl<T> KernelArgument for DeviceViewMut<'_, T> {}
+
+/// An array on a device: what a `Vec<T>` of the kernel's inputs becomes for a CUDA variant.
+#[derive(Debug)]
+pub struct DeviceSlice<T> {
+    never: Infallible,
+    element: PhantomData<T>,
+}
+
+/// Elements of an array on a device, to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceView<'a, T> {
+    never: Infallible,
+    owner: PhantomData<&'a T>,
+}
+
+/// Elements of an array on a device, to be written.
+#[derive(Debug)]
+pub struct DeviceViewMut<'a, T> {
+    never: Infallible,
+    owner: PhantomData<&'a mut T>,
+}
+
+impl<T> DeviceSlice<T> {
+    /// Some of its elements, to be read.
+    pub fn view(&self, _: Range<usize>) -> DeviceView<'_, T> {
+        match self.never {}
+    }
+
+    /// Some of its elements, to be written.
+    pub fn view_mut(&mut self, _: Range<usize>) -> DeviceViewMut<'_, T> {
+        match self.never {}
+    }
+
+    /// Both sides of an index, to be written.
+    pub fn split_at_mut(&mut self, _: usize) -> (DeviceViewMut<'_, T>, DeviceViewMut<'_, T>) {
+        match self.never {}
+    }
+}
+
+macro_rules! array {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> $type {
+            /// Number of elements.
+            pub fn len(&self) -> usize {
+                match self.never {}
+            }
+
+            /// Whether there are none.
+            pub fn is_empty(&self) -> bool {
+                match self.never {}
+            }
+
+            /// The address on the device.
+            pub fn device_pointer(&self) -> u64 {
+                match self.never {}
+            }
+        }
+    )*};
+}
+
+array! {
+    [T] DeviceSlice<T>;
+    [T] DeviceView<'_, T>;
+    [T] DeviceViewMut<'_, T>;
+}

@@ -1,0 +1,68 @@
+//! What is kept between runs: compiled device code, and what devices were measured to be capable of.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::{env, fs, io, process};
+
+use crate::cuda::CACHE;
+
+/// Where it is kept: `KBENCH_CACHE`, or `kbench` in the user's cache folder; none where there is no such place.
+pub(super) fn folder() -> Option<PathBuf> {
+    let named = env::var_os(CACHE).filter(|path| !path.is_empty()).map(PathBuf::from);
+    let of_user = || {
+        let cache = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty());
+        let home = || Some(PathBuf::from(env::var_os("HOME")?).join(".cache"));
+        Some(cache.map(PathBuf::from).or_else(home)?.join("kbench"))
+    };
+    named.or_else(of_user)
+}
+
+/// What is kept under a name, if it is whole.
+pub(super) fn read(name: &str) -> Option<Vec<u8>> {
+    let file = fs::read(folder()?.join(name)).ok()?;
+    let (digest, content) = file.split_at_checked(16)?;
+    (digest == fingerprint([content]).to_be_bytes()).then(|| content.to_vec())
+}
+
+/// Keeps something under a name. That it cannot be kept is no reason to fail: it is made again next time.
+pub(super) fn write(name: &str, content: &[u8]) {
+    let _ = try_write(name, content);
+}
+
+fn try_write(name: &str, content: &[u8]) -> io::Result<()> {
+    let path = folder().ok_or(io::ErrorKind::NotFound)?.join(name);
+    fs::create_dir_all(path.parent().ok_or(io::ErrorKind::NotFound)?)?;
+    // Whoever reads finds a whole file or none, also when several processes write at once.
+    let draft = path.with_extension(format!("draft-{}", process::id()));
+    let mut file = fs::File::create(&draft)?;
+    file.write_all(&fingerprint([content]).to_be_bytes())?;
+    file.write_all(content)?;
+    drop(file);
+    fs::rename(draft, path)
+}
+
+/// A digest of 128 bits that is the same on every machine (FNV-1a, Fowler, Noll and Vo); parts do not run into each
+/// other.
+pub(super) fn fingerprint<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u128 {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    let step = |digest: u128, byte: &u8| (digest ^ u128::from(*byte)).wrapping_mul(PRIME);
+    parts.into_iter().fold(OFFSET, |digest, part| {
+        let digest = part.iter().fold(digest, step);
+        part.len().to_le_bytes().iter().fold(digest, step)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fingerprint_sees_every_byte_and_where_parts_end() {
+        let digest = |parts: &[&str]| fingerprint(parts.iter().map(|part| part.as_bytes()));
+        assert_eq!(digest(&["ab", "c"]), digest(&["ab", "c"]));
+        assert_ne!(digest(&["ab", "c"]), digest(&["a", "bc"]));
+        assert_ne!(digest(&["ab"]), digest(&["ac"]));
+        assert_ne!(digest(&[""]), digest(&["", ""]));
+    }
+}

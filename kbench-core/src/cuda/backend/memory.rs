@@ -1,0 +1,239 @@
+//! Arrays on the device, each between two guard zones.
+//!
+//! A guard zone holds a pattern that no kernel has any business to write: one that writes past the end of its output, or
+//! before its beginning, is found by the pattern that is missing, and told by the array that it ran out of.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use cudarc::driver::sys::CUdeviceptr;
+use cudarc::driver::{CudaStream, result};
+
+use crate::value::{Element, F8E4M3, F8E5M2};
+
+/// Bytes on either side of an array; a multiple of every alignment that kernels ask for.
+pub(super) const GUARD: usize = 16 << 10;
+
+/// What guard zones are filled with.
+pub(super) const PATTERN: u8 = 0xa7;
+
+/// An element that may lie in device memory: plain bits, of which every pattern is a value.
+///
+/// # Safety
+///
+/// Any bits that a kernel leaves behind must be a value of the type, and the type must have no padding.
+pub unsafe trait DeviceElement: Element {}
+
+macro_rules! device_element {
+    ($($type:ty)*) => {$(
+        // SAFETY: a number without padding; every pattern of bits is one.
+        unsafe impl DeviceElement for $type {}
+    )*};
+}
+
+device_element! { f32 f64 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
+
+/// All arrays of one device that exist.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    live: RefCell<BTreeMap<u64, Zone>>,
+    next: Cell<u64>,
+    bytes: Cell<usize>,
+    peak: Cell<usize>,
+}
+
+/// Where an array lies, without its guard zones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Zone {
+    pub(super) start: CUdeviceptr,
+    pub(super) bytes: usize,
+}
+
+impl Ledger {
+    /// The number of the array that is entered next.
+    pub(super) fn next(&self) -> u64 {
+        self.next.get()
+    }
+
+    /// Bytes of all arrays.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.get()
+    }
+
+    /// Most bytes since the last [`mark`](Self::mark).
+    pub(crate) fn peak(&self) -> usize {
+        self.peak.get()
+    }
+
+    /// Begins to look for a peak.
+    pub(crate) fn mark(&self) {
+        self.peak.set(self.bytes.get());
+    }
+
+    /// All arrays, in the order in which they were made.
+    pub(super) fn zones(&self) -> Vec<(u64, Zone)> {
+        self.live.borrow().iter().map(|(number, zone)| (*number, *zone)).collect()
+    }
+
+    fn enter(&self, zone: Zone) -> u64 {
+        let number = self.next.replace(self.next.get() + 1);
+        self.live.borrow_mut().insert(number, zone);
+        self.bytes.set(self.bytes.get() + zone.bytes);
+        self.peak.set(self.peak.get().max(self.bytes.get()));
+        number
+    }
+
+    fn leave(&self, number: u64) {
+        if let Some(zone) = self.live.borrow_mut().remove(&number) {
+            self.bytes.set(self.bytes.get() - zone.bytes);
+        }
+    }
+}
+
+/// Memory that belongs to one array.
+pub(super) struct Allocation {
+    zone: Zone,
+    pub(super) number: u64,
+    ledger: Rc<Ledger>,
+    stream: Arc<CudaStream>,
+}
+
+impl Allocation {
+    /// Takes over memory of `bytes` between two guard zones that begins at `base`.
+    pub(super) fn new(
+        base: CUdeviceptr,
+        bytes: usize,
+        ledger: Rc<Ledger>,
+        stream: Arc<CudaStream>,
+    ) -> Self {
+        let zone = Zone { start: base + GUARD as u64, bytes };
+        Allocation { zone, number: ledger.enter(zone), ledger, stream }
+    }
+}
+
+impl Drop for Allocation {
+    fn drop(&mut self) {
+        self.ledger.leave(self.number);
+        let base = self.zone.start - GUARD as u64;
+        // SAFETY: nobody else has this memory. In a context that was lost this fails, and nothing is to be done.
+        let _ = unsafe { result::free_async(base, self.stream.cu_stream()) };
+    }
+}
+
+/// An array on a device: what a `Vec<T>` of the kernel's inputs becomes for a CUDA variant.
+pub struct DeviceSlice<T> {
+    pub(super) allocation: Allocation,
+    len: usize,
+    element: PhantomData<T>,
+}
+
+impl<T> DeviceSlice<T> {
+    pub(super) fn new(allocation: Allocation, len: usize) -> Self {
+        DeviceSlice { allocation, len, element: PhantomData }
+    }
+
+    /// Number of elements.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The address on the device, for libraries of the vendor's.
+    pub fn device_pointer(&self) -> u64 {
+        self.allocation.zone.start
+    }
+
+    /// Some of its elements, to be read.
+    ///
+    /// # Panics
+    ///
+    /// When the range is not within the array.
+    pub fn view(&self, range: Range<usize>) -> DeviceView<'_, T> {
+        let (pointer, len) = self.part(range);
+        DeviceView { pointer, len, owner: PhantomData }
+    }
+
+    /// Some of its elements, to be written.
+    ///
+    /// # Panics
+    ///
+    /// When the range is not within the array.
+    pub fn view_mut(&mut self, range: Range<usize>) -> DeviceViewMut<'_, T> {
+        let (pointer, len) = self.part(range);
+        DeviceViewMut { pointer, len, owner: PhantomData }
+    }
+
+    /// Both sides of an index, to be written.
+    ///
+    /// # Panics
+    ///
+    /// When the index is beyond the array.
+    pub fn split_at_mut(&mut self, middle: usize) -> (DeviceViewMut<'_, T>, DeviceViewMut<'_, T>) {
+        let (first, last) = (self.part(0..middle), self.part(middle..self.len));
+        let view = |(pointer, len)| DeviceViewMut { pointer, len, owner: PhantomData };
+        (view(first), view(last))
+    }
+
+    fn part(&self, range: Range<usize>) -> (u64, usize) {
+        let Range { start, end } = range;
+        assert!(
+            start <= end && end <= self.len,
+            "elements {start}..{end} of an array that has {}",
+            self.len
+        );
+        (self.device_pointer() + (start * size_of::<T>()) as u64, end - start)
+    }
+}
+
+impl<T: Element> std::fmt::Debug for DeviceSlice<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DeviceSlice<{}>({} at {:#x})", T::NAME, self.len, self.device_pointer())
+    }
+}
+
+/// Elements of an array on a device, to be read.
+#[derive(Clone, Copy, Debug)]
+pub struct DeviceView<'a, T> {
+    pointer: u64,
+    len: usize,
+    owner: PhantomData<&'a T>,
+}
+
+/// Elements of an array on a device, to be written.
+#[derive(Debug)]
+pub struct DeviceViewMut<'a, T> {
+    pointer: u64,
+    len: usize,
+    owner: PhantomData<&'a mut T>,
+}
+
+macro_rules! view {
+    ($($name:ident)*) => {$(
+        impl<T> $name<'_, T> {
+            /// Number of elements.
+            pub fn len(&self) -> usize {
+                self.len
+            }
+
+            /// Whether there are none.
+            pub fn is_empty(&self) -> bool {
+                self.len == 0
+            }
+
+            /// The address on the device, for libraries of the vendor's.
+            pub fn device_pointer(&self) -> u64 {
+                self.pointer
+            }
+        }
+    )*};
+}
+
+view! { DeviceView DeviceViewMut }

@@ -1,0 +1,48 @@
+//! In which state a call finds caches and data.
+
+use serde::{Deserialize, Serialize};
+
+use super::Backend;
+
+/// How calls of a row are timed.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// On a processor, caches as the last call left them.
+    #[default]
+    Warm,
+    /// On a device, calls back to back, caches as the last one left them.
+    Hot,
+    /// On a device, nothing of the data in the second-level cache.
+    Cold,
+    /// On a device, many calls in one CUDA graph.
+    Graph,
+    /// On a device, from data on the host to results on the host.
+    EndToEnd,
+}
+
+impl Mode {
+    /// Those of a device, the one that its variants are first judged by in front.
+    pub const OF_DEVICE: [Mode; 4] = [Mode::Hot, Mode::Cold, Mode::Graph, Mode::EndToEnd];
+
+    /// The name in reports and in the protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Warm => "warm",
+            Mode::Hot => "hot",
+            Mode::Cold => "cold",
+            Mode::Graph => "graph",
+            Mode::EndToEnd => "end-to-end",
+        }
+    }
+
+    /// Those in which a variant of a backend is measured, when some were chosen for devices.
+    pub fn of(backend: Backend, of_device: &[Mode]) -> Vec<Mode> {
+        match backend {
+            Backend::Serial | Backend::Parallel => vec![Mode::Warm],
+            Backend::Cuda => of_device.to_vec(),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Every CUDA source of the repository compiles, whatever the machine has: NVRTC needs no device.
+
+#![cfg(feature = "cuda")]
+
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+use kbench::Source;
+use kbench::cuda::compile;
+
+/// Generations of devices that are in use.
+const ARCHITECTURES: [&str; 4] = ["sm_80", "sm_89", "sm_90a", "sm_100a"];
+
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+}
+
+/// Files of a kind below a folder.
+fn files(folder: &str, kind: &str) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join(folder)).expect("a folder of the repository");
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.expect("readable").path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == kind));
+    files.sort();
+    files
+}
+
+/// The sources that NVRTC compiles at run time; a program of its own is none of them.
+fn sources() -> Vec<PathBuf> {
+    let folders = ["kernels/cuda", "kbench-core/src/cuda/backend", "campaign/gpu"];
+    let all = folders.iter().flat_map(|folder| files(folder, "cu"));
+    all.filter(|path| path.file_name().is_some_and(|name| name != "yardstick.cu")).collect()
+}
+
+/// The text of a file for as long as the program runs, as `include_str!` would give it.
+fn source(path: &Path) -> Source {
+    let text = fs::read_to_string(path).expect("a readable source");
+    let name = path.file_name().expect("a file").to_string_lossy().into_owned();
+    Source::new(text.leak()).named(name.leak())
+}
+
+/// The assembly of a source, or none where there is no NVRTC; CI says that there is.
+fn assembly(path: &Path, architecture: &str) -> Option<String> {
+    match compile(&source(path), architecture) {
+        Ok(compiled) => {
+            assert!(!compiled.cubin.is_empty(), "{}: no machine code", path.display());
+            Some(compiled.ptx)
+        }
+        Err(error) if error.0.starts_with("no NVRTC") => {
+            assert!(env::var_os("KBENCH_REQUIRE_NVRTC").is_none(), "{error}");
+            eprintln!("skipped: {error}");
+            None
+        }
+        Err(error) => panic!("{} for {architecture}: {error}", path.display()),
+    }
+}
+
+#[test]
+fn every_source_compiles_for_every_generation() {
+    let sources = sources();
+    assert!(sources.len() >= 6, "{sources:?}");
+    for path in &sources {
+        for architecture in ARCHITECTURES {
+            if assembly(path, architecture).is_none() {
+                return;
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kernel_that_is_named_exists() {
+    let cuda = files("kernels/cuda", "cu");
+    let assemblies: Option<Vec<String>> = cuda.iter().map(|p| assembly(p, "sm_90a")).collect();
+    let Some(assemblies) = assemblies else { return };
+    let mut names = 0;
+    for path in files("kernels/src", "rs") {
+        let text = fs::read_to_string(&path).expect("readable");
+        for named in text.split("gpu.kernel(SOURCE, \"").skip(1) {
+            let name = named.split('"').next().expect("an end");
+            let entry = format!(".entry {name}(");
+            assert!(assemblies.iter().any(|ptx| ptx.contains(&entry)), "{name} of {path:?}");
+            names += 1;
+        }
+    }
+    assert!(names >= 7, "{names} kernels are named");
+}
+
+#[test]
+fn a_mistake_is_shown_with_its_line() {
+    const WRONG: Source =
+        Source::new("extern \"C\" __global__ void twice(float* x) {\n    *x = unknown;\n}\n")
+            .named("twice.cu");
+    match compile(&WRONG, "sm_90") {
+        Err(error) if error.0.starts_with("no NVRTC") => eprintln!("skipped: {error}"),
+        Err(error) => {
+            let text = error.to_string();
+            assert!(text.starts_with("twice.cu does not compile:"), "{text}");
+            assert!(text.contains("identifier \"unknown\" is undefined"), "{text}");
+            assert!(text.contains("      2 |     *x = unknown;"), "{text}");
+        }
+        Ok(_) => panic!("it compiles"),
+    }
+}
+
+#[test]
+fn half_precision_headers_are_found_where_there_are_any() {
+    const HALF: Source = Source::new(
+        "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n\
+         extern \"C\" __global__ void half_of(__half* x) { *x = __float2half(0.5f); }\n",
+    );
+    if let Err(error) = compile(&HALF, "sm_90a") {
+        assert!(env::var_os("KBENCH_REQUIRE_NVRTC").is_none(), "{error}");
+        eprintln!("skipped: {error}");
+    }
+}
