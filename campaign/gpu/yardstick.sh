@@ -9,7 +9,11 @@ results=${1:-$built}
 yardstick=$built/yardstick
 mkdir -p "$built" "$results"
 
-nvcc -O3 -gencode="arch=compute_$architecture,code=sm_$architecture" -std=c++17 -o "$yardstick" \
+sources=$(cd "$(dirname "$0")/../../kernels/cuda" && pwd)
+# From 9.0 on there are instructions for exactly one architecture, which kbench compiles for.
+specific=$([ "$architecture" -ge 90 ] && echo a || true)
+nvcc -O3 -gencode="arch=compute_$architecture,code=sm_$architecture" -std=c++17 -lnvrtc \
+    -DSOURCES="\"$sources\"" -DARCHITECTURE="\"sm_$architecture$specific\"" -o "$yardstick" \
     "$(dirname "$0")/yardstick.cu"
 "$yardstick" | tee "$results/yardstick.jsonl"
 

@@ -140,9 +140,12 @@ where
             InPlace::Fresh => (near / data.written_bytes().max(1)).max(1) as u64,
             InPlace::No | InPlace::Reuse => u64::MAX,
         };
+        let per_batch = queued.min(fresh);
         match mode {
-            Mode::Hot | Mode::Graph => Limits { per_batch: queued.min(fresh), total: u64::MAX },
-            Mode::Cold => Limits { per_batch: u64::MAX, total: MOST_COLD },
+            Mode::Hot => Limits { per_batch, ..Limits::NONE },
+            // A graph is launched once untimed by itself, and of cold calls none should find what another left.
+            Mode::Graph => Limits { per_batch, wash_out: false, ..Limits::NONE },
+            Mode::Cold => Limits { total: MOST_COLD, wash_out: false, ..Limits::NONE },
             Mode::Warm | Mode::EndToEnd => Limits::NONE,
         }
     }

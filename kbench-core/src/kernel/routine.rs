@@ -139,11 +139,13 @@ pub struct Limits {
     pub per_batch: u64,
     /// In all.
     pub total: u64,
+    /// Whether untimed calls come before a sample.
+    pub wash_out: bool,
 }
 
 impl Limits {
     /// As many as one likes.
-    pub const NONE: Limits = Limits { per_batch: u64::MAX, total: u64::MAX };
+    pub const NONE: Limits = Limits { per_batch: u64::MAX, total: u64::MAX, wash_out: true };
 }
 
 /// A routine that runs on the calling thread.

@@ -98,13 +98,10 @@ pub(super) fn calibrate(
         let start = Instant::now();
         let returned = routine.call(data.as_mut(), caller)?;
         let first_call = nanoseconds(start.elapsed());
-        let Limits { per_batch, total } = routine.limits(data.as_ref(), caller);
-        let limits = match rows[row].variant.implementation {
-            Implementation::Host(_) => {
-                Limits { per_batch: calls_in_memory(kernel, data.as_ref(), &returned), total }
-            }
-            Implementation::Device(_) => Limits { per_batch, total },
-        };
+        let mut limits = routine.limits(data.as_ref(), caller);
+        if let Implementation::Host(_) = rows[row].variant.implementation {
+            limits.per_batch = calls_in_memory(kernel, data.as_ref(), &returned);
+        }
         let (mut preparation, mut inside) = (f64::INFINITY, 0.0);
         let mut time = |calls: u64| {
             let start = Instant::now();
@@ -144,7 +141,7 @@ fn find_calls(
     limits: Limits,
     sampling: &Sampling,
 ) -> Result<RowCalibration, Fault> {
-    let Limits { per_batch: limit, total } = limits;
+    let Limits { per_batch: limit, total, wash_out } = limits;
     let mut overhead = f64::INFINITY;
     for _ in 0..50 {
         overhead = overhead.min(time(0)?);
@@ -156,7 +153,8 @@ fn find_calls(
     let batches = wanted.div_ceil(limit);
     let calls = Calls { per_batch: wanted.div_ceil(batches), batches };
     // A call that is a sample by itself leaves nothing of its predecessor in the caches that matter to it.
-    let wash_out = if estimate > target { 0 } else { (calls.total() / 10).clamp(1, limit) };
+    let is_short = estimate <= target && wash_out;
+    let wash_out = if is_short { (calls.total() / 10).clamp(1, limit) } else { 0 };
     Ok(RowCalibration { calls, wash_out, overhead, estimate, returned_bytes: 0, preparation: 0.0 })
 }
 
@@ -206,7 +204,7 @@ mod tests {
     /// What is found with a clock that takes 40 ns to read.
     fn found(call: f64, limit: u64, sampling: &Sampling) -> RowCalibration {
         let mut clock = |calls| Ok(40.0 + call * calls as f64);
-        let limits = Limits { per_batch: limit, total: u64::MAX };
+        let limits = Limits { per_batch: limit, ..Limits::NONE };
         find_calls(&mut clock, call, limits, sampling).expect("no fault")
     }
 

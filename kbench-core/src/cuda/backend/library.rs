@@ -122,15 +122,32 @@ fn is_present(name: &str, by_loader: impl Fn() -> bool) -> bool {
     let names = [format!("lib{name}.so.13"), format!("lib{name}.so")];
     let files = library_folders().flat_map(|folder| names.clone().map(|name| folder.join(name)));
     for file in files.filter(|file| file.exists()) {
-        // SAFETY: a library of NVIDIA's toolkit, opened as the loader would.
-        if let Ok(library) = unsafe { libloading::Library::new(&file) } {
-            std::mem::forget(library);
-            if by_loader() {
-                return true;
-            }
+        // What it opens by name when it is called must have been opened, too.
+        companions(&file, name).iter().for_each(|file| open_for_good(file));
+        open_for_good(&file);
+        if by_loader() {
+            return true;
         }
     }
     false
+}
+
+/// Opens a library, and never closes it.
+fn open_for_good(file: &Path) {
+    // SAFETY: a library of NVIDIA's toolkit, opened as the loader would.
+    if let Ok(library) = unsafe { libloading::Library::new(file) } {
+        std::mem::forget(library);
+    }
+}
+
+/// Libraries beside one whose names begin like its own: `libnvrtc-builtins.so.13.0` beside `libnvrtc.so.13`.
+fn companions(file: &Path, name: &str) -> Vec<PathBuf> {
+    let entries = file.parent().and_then(|folder| std::fs::read_dir(folder).ok());
+    let is_companion = |path: &PathBuf| {
+        let found = path.file_name().unwrap_or_default().to_string_lossy();
+        found.starts_with(&format!("lib{name}-")) && found.contains(".so")
+    };
+    entries.into_iter().flatten().flatten().map(|e| e.path()).filter(is_companion).collect()
 }
 
 /// Folders of toolkits, the one that the environment names first.

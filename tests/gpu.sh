@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The complete GPU test suite on a machine that has no Rust.
+#
+#   tests/gpu.sh build [FOLDER]   where there is Rust: builds all executables into FOLDER (default target/gpu-tests)
+#   tests/gpu.sh run [FOLDER]     where there is a GPU: runs them; exits with 1 when a test fails
+#
+# FOLDER is all that has to be carried from one to the other; it contains this script.
+set -euo pipefail
+
+build() {
+    cd "$(dirname "$0")/.."
+    mkdir -p "$1"
+    cargo build --release --example suite
+    cargo build --release --package campaign --bin subject_gpu
+    cp target/release/examples/suite target/release/subject_gpu "$0" "$1"
+    local tests
+    tests=$(cargo test --release --no-run --message-format json \
+        --package kbench-core --features kbench-core/cuda --test device \
+        --package campaign --test gpu | sed -n '/"kind":\["test"\]/s/.*"executable":"\([^"]*\)".*/\1/p')
+    for executable in $tests; do
+        local name=${executable##*/}
+        cp "$executable" "$1/test-${name%-*}"
+    done
+    strip "$1"/suite "$1"/subject_gpu "$1"/test-*
+    du -sh "$1"
+}
+
+run() {
+    cd "$1"
+    local failed=0
+    for test in ./test-*; do
+        # One device is one device: tests that time something on it must not share it.
+        "$test" --test-threads 1 || failed=1
+    done
+    # The kernel library, checked on the device.
+    ./suite --test --backend cuda || failed=1
+    exit "$failed"
+}
+
+folder=${2:-$([ "${1:-}" = run ] && dirname "$0" || echo target/gpu-tests)}
+case "${1:-}" in
+    build) build "$folder" ;;
+    run) run "$folder" ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
+esac
