@@ -111,7 +111,7 @@ fn mistakes_in_a_launch_are_named() -> Result<(), GpuError> {
     );
     let short = told(gpu.copy_from(&x, &mut [0.0; 7]));
     assert!(short.contains("lengths must be the same"), "{short}");
-    let huge = gpu.zeros::<f64>(1 << 45).err().expect("too much").to_string();
+    let huge = gpu.zeros::<f64>(1 << 45).expect_err("too much").to_string();
     assert!(huge.starts_with("out of device memory"), "{huge}");
     scale()?.arg(2.0f32).arg(&x).arg(8u32).launch()?;
     gpu.synchronize()

@@ -3,6 +3,8 @@
 
 use std::cell::RefCell;
 
+use kbench::GpuError;
+use kbench::cuda::cudarc::driver::DriverError;
 use kbench::prelude::*;
 
 const SOURCE: Source = Source::new(include_str!("../../gpu/subject.cu")).named("subject.cu");
@@ -116,6 +118,14 @@ faulty! {
     waits(gpu, x, y) {
         gpu.kernel(SOURCE, "twice")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()?;
         gpu.synchronize()
+    }
+
+    /// Does most of its work where nobody times it.
+    escapes(gpu, x, y) {
+        let failed = |error: DriverError| GpuError(format!("{error:?}"));
+        let elsewhere = gpu.context().new_stream().map_err(failed)?;
+        let _work = elsewhere.alloc_zeros::<u8>(4 << 30).map_err(failed)?;
+        gpu.kernel(SOURCE, "twice")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
     }
 
     /// Writes beside its output.
