@@ -70,7 +70,11 @@ fn every_planted_fault_costs_its_rows_and_no_others() {
         assert!(status("race", mode).starts_with("failed: "), "{}", status("race", mode));
     }
     let escapes = rows[&("escapes".to_owned(), "cold".to_owned())]["remarks"].to_string();
-    assert!(escapes.contains("is there work on another stream?"), "{escapes}");
+    assert!(
+        escapes.contains("is there work on another stream?"),
+        "{escapes} {}",
+        status("escapes", "cold")
+    );
     assert_eq!(status("waits", "hot"), "ok");
     assert!(status("waits", "graph").starts_with("skipped: cannot be recorded in a CUDA graph"));
     let remarks = rows[&("waits".to_owned(), "hot".to_owned())]["remarks"].to_string();

@@ -2,6 +2,7 @@
 
 mod cargo;
 mod crossovers;
+mod devices;
 mod launches;
 mod production;
 mod support;

@@ -133,7 +133,7 @@ impl From<Duration> for Sampled {
 }
 
 /// How many calls a sample may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Under one reading of the clock.
     pub per_batch: u64,
@@ -141,11 +141,14 @@ pub struct Limits {
     pub total: u64,
     /// Whether untimed calls come before a sample.
     pub wash_out: bool,
+    /// How many times as long as usual a sample should last.
+    pub stretch: f64,
 }
 
 impl Limits {
     /// As many as one likes.
-    pub const NONE: Limits = Limits { per_batch: u64::MAX, total: u64::MAX, wash_out: true };
+    pub const NONE: Limits =
+        Limits { per_batch: u64::MAX, total: u64::MAX, wash_out: true, stretch: 1.0 };
 }
 
 /// A routine that runs on the calling thread.

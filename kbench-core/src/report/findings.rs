@@ -3,25 +3,28 @@
 use super::crossover_table::crossover_table;
 use super::remarks::{remarks, wrapped};
 use super::scaling_table::scaling_table;
+use super::sentences::transfers;
 use super::{KernelReport, Report, RowReport, ScalingReport, Status, Style};
 use crate::crossover::Crossover;
+use crate::kernel::Mode;
 
 /// Who wins where, what that says of thresholds and targets, and what to take.
 pub(super) fn findings(report: &Report, kernel: &KernelReport, style: Style) -> String {
     let is_here = |c: &&Crossover| c.kernel == kernel.kernel && c.element == kernel.element;
     let here: Vec<&Crossover> = report.crossovers.iter().filter(is_here).collect();
     let mut tables = String::new();
-    let mut variants: Vec<&str> = here.iter().map(|found| found.variant).collect();
+    let mut variants: Vec<(&str, Mode)> = here.iter().map(|f| (f.variant, f.mode)).collect();
     variants.sort_unstable();
     variants.dedup();
-    for variant in variants {
-        let found: Vec<&Crossover> =
-            here.iter().copied().filter(|found| found.variant == variant).collect();
+    for (variant, mode) in variants {
+        let is_of = |found: &&Crossover| (found.variant, found.mode) == (variant, mode);
+        let found: Vec<&Crossover> = here.iter().copied().filter(is_of).collect();
         if found.len() < 2 {
             continue;
         }
         let axes = found[0].along.join(", ");
-        tables += &format!("  crossovers of {} along {axes}\n", found[0].variant);
+        let transfers = transfers(mode).map_or_else(String::new, |words| format!(", {words}"));
+        tables += &format!("  crossovers of {variant} along {axes}{transfers}\n");
         tables += &crossover_table(&found, style);
     }
     let is_here = |s: &&ScalingReport| s.kernel == kernel.kernel && s.element == kernel.element;

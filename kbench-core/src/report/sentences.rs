@@ -15,11 +15,7 @@ use crate::kernel::Mode;
 /// Who wins where, and what that says of the threshold.
 pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> {
     let at = if is_one_of_many { format!("at {}: ", axes(&found.held)) } else { String::new() };
-    let at = match found.mode {
-        Mode::Warm => at,
-        Mode::Hot | Mode::Cold | Mode::Graph => format!("{at}without transfers: "),
-        Mode::EndToEnd => format!("{at}with transfers: "),
-    };
+    let at = transfers(found.mode).map_or(at.clone(), |words| format!("{at}{words}: "));
     let reservation = if found.provisional { " (provisional)" } else { "" };
     if let Some(size) = &found.failed_at {
         let Crossover { variant, base, .. } = found;
@@ -32,6 +28,15 @@ pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> 
         sentences.push(format!("{at}{}", self::threshold(found, threshold)));
     }
     sentences
+}
+
+/// Whether the time of a row on a device includes that of its transfers; none for rows on a processor.
+pub(super) fn transfers(mode: Mode) -> Option<&'static str> {
+    match mode {
+        Mode::Warm => None,
+        Mode::Hot | Mode::Cold | Mode::Graph => Some("without transfers"),
+        Mode::EndToEnd => Some("with transfers"),
+    }
 }
 
 fn who_wins(found: &Crossover) -> String {

@@ -180,7 +180,9 @@ pub fn kernel_reports(
         let here: Vec<&Crossover> =
             crossovers.iter().filter(|c| is_here(&c.kernel, c.element)).collect();
         let is_one_of_many = |found: &Crossover| {
-            here.iter().filter(|other| other.variant == found.variant).count() > 1
+            let same =
+                |other: &&&Crossover| (other.variant, other.mode) == (found.variant, found.mode);
+            here.iter().filter(same).count() > 1
         };
         let all = rows.iter().chain(searched).filter(|row| is_here(&row.kernel, row.element));
         let failed: Vec<&str> = all

@@ -2,6 +2,7 @@
 
 use super::{TunedThreshold, date};
 use crate::crossover::{Claim, Crossover, Outcome, Suggestion, Winner, whole};
+use crate::kernel::Mode;
 use crate::kernel::Tuned;
 use crate::report::Report;
 
@@ -21,7 +22,8 @@ pub fn collect(report: &Report) -> Collected {
     let mut groups: Vec<Vec<&Crossover>> = Vec::new();
     let is_number = |found: &&Crossover| {
         let is_claimed = found.threshold.is_some() || found.failed_at.is_some();
-        found.source.claim.number().is_some() && is_claimed
+        let is_meant = found.mode != Mode::EndToEnd;
+        found.source.claim.number().is_some() && is_claimed && is_meant
     };
     for found in report.crossovers.iter().filter(is_number) {
         let key = |found: &Crossover| {

@@ -141,12 +141,12 @@ fn find_calls(
     limits: Limits,
     sampling: &Sampling,
 ) -> Result<RowCalibration, Fault> {
-    let Limits { per_batch: limit, total, wash_out } = limits;
+    let Limits { per_batch: limit, total, wash_out, stretch } = limits;
     let mut overhead = f64::INFINITY;
     for _ in 0..50 {
         overhead = overhead.min(time(0)?);
     }
-    let target = 1e9 * sampling.sample_seconds;
+    let target = 1e9 * stretch * sampling.sample_seconds;
     let estimate = estimate_call(time, overhead, first_call, limit.min(total), sampling)?;
     let wanted = (target / estimate).round().max(1.0) as u64;
     let wanted = sampling.iterations.unwrap_or(wanted.min(total));

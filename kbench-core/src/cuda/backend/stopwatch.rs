@@ -58,6 +58,8 @@ pub struct Stopwatch {
     flush: OnceCell<DeviceSlice<u8>>,
     /// Nanoseconds that two events take by themselves.
     overhead: f64,
+    /// Nanoseconds that two events and the launch of a graph between them take.
+    graph_overhead: f64,
     nvml: Option<NvmlDevice>,
     /// What NVML said last, and when.
     told: Cell<Option<(Instant, DeviceReading)>>,
@@ -77,6 +79,8 @@ pub struct Timing {
 /// What two events have between them, in nanoseconds.
 struct Span {
     device: f64,
+    /// Of this, what is not the work's.
+    overhead: f64,
     host: f64,
     expired: bool,
 }
@@ -107,11 +111,13 @@ impl Stopwatch {
             stamps,
             flush,
             overhead: 0.0,
+            graph_overhead: 0.0,
             nvml,
             told: Cell::new(None),
         };
         stopwatch.warm_up(WARM_UP)?;
         stopwatch.overhead = stopwatch.measure_overhead()?;
+        stopwatch.graph_overhead = stopwatch.measure_graph_overhead()?;
         Ok(stopwatch)
     }
 
@@ -204,17 +210,18 @@ impl Stopwatch {
         Ok(graph)
     }
 
-    /// Calls that were recorded in a graph. It is launched twice, and the first time is not timed: what another graph, or
-    /// an emptied cache, costs the first calls is no property of them.
-    pub fn graph(&self, graph: &Graph) -> GpuResult<Timing> {
+    /// Runs recorded calls, untimed.
+    pub fn replay(&self, graph: &Graph) -> GpuResult<()> {
         let stream = self.gpu.stream().cu_stream();
-        let mut launch = || {
-            // SAFETY: the graph is executable, and the stream lives as long as the device.
-            let launched = unsafe { result::graph::launch(graph.executable, stream) };
-            self.gpu.done("launching a graph", launched)
-        };
-        launch()?;
-        let span = self.span(Queue::Gated, true, &mut launch)?;
+        // SAFETY: the graph is executable, and the stream lives as long as the device.
+        let launched = unsafe { result::graph::launch(graph.executable, stream) };
+        self.gpu.done("launching a graph", launched)
+    }
+
+    /// Calls that were recorded in a graph.
+    pub fn graph(&self, graph: &Graph) -> GpuResult<Timing> {
+        let span = self.span(Queue::Gated, true, &mut || self.replay(graph))?;
+        let span = Span { overhead: self.graph_overhead, ..span };
         self.timing(&[span], graph.calls, self.clock()?)
     }
 
@@ -269,7 +276,7 @@ impl Stopwatch {
         let elapsed = unsafe { result::event::elapsed(self.start.0, self.end.0) };
         let device = f64::from(self.gpu.done("reading events", elapsed)?) * 1e6;
         let expired = queue == Queue::Gated && self.flag.read(1) != 0;
-        Ok(Span { device, host, expired })
+        Ok(Span { device, overhead: self.overhead, host, expired })
     }
 
     fn record(&self, event: &Event) -> GpuResult<()> {
@@ -286,7 +293,7 @@ impl Stopwatch {
     }
 
     fn timing(&self, spans: &[Span], calls: u64, stamped: Option<f64>) -> GpuResult<Timing> {
-        let net = |span: &Span| (span.device - self.overhead).max(0.0);
+        let net = |span: &Span| (span.device - span.overhead).max(0.0);
         let device: f64 = spans.iter().map(net).sum();
         let host: f64 = spans.iter().map(|span| span.host).sum();
         let told = self.told();
@@ -336,20 +343,40 @@ impl Stopwatch {
 
     /// What two events take by themselves: the part of a span that does not grow with the kernels in it.
     fn measure_overhead(&self) -> GpuResult<f64> {
-        let nothing = || self.gpu.kernel(INSTRUMENTS, "kbench_nothing")?.launch();
-        let median = |kernels: u64| -> GpuResult<f64> {
-            let mut spans = Vec::with_capacity(OVERHEAD_PAIRS);
-            for _ in 0..OVERHEAD_PAIRS {
-                let mut work = || (0..kernels).try_for_each(|_| nothing());
-                spans.push(self.span(Queue::Gated, false, &mut work)?.device);
-            }
-            spans.sort_by(f64::total_cmp);
-            Ok(spans[OVERHEAD_PAIRS / 2])
+        let span = |kernels: u64| {
+            self.median_span(&mut || (0..kernels).try_for_each(|_| self.launch_nothing()))
         };
-        let (one, many) = (median(1)?, median(OVERHEAD_KERNELS)?);
-        let spacing = (many - one) / (OVERHEAD_KERNELS - 1) as f64;
-        Ok((one - spacing).max(0.0))
+        intercept(span(1)?, span(OVERHEAD_KERNELS)?)
     }
+
+    /// The same with all kernels in a graph.
+    fn measure_graph_overhead(&self) -> GpuResult<f64> {
+        let span = |kernels: u64| {
+            let graph = self.capture(kernels, &mut |_| self.launch_nothing())?;
+            self.replay(&graph)?;
+            self.median_span(&mut || self.replay(&graph))
+        };
+        intercept(span(1)?, span(OVERHEAD_KERNELS)?)
+    }
+
+    fn launch_nothing(&self) -> GpuResult<()> {
+        self.gpu.kernel(INSTRUMENTS, "kbench_nothing")?.launch()
+    }
+
+    fn median_span(&self, work: &mut dyn FnMut() -> GpuResult<()>) -> GpuResult<f64> {
+        let mut spans = Vec::with_capacity(OVERHEAD_PAIRS);
+        for _ in 0..OVERHEAD_PAIRS {
+            spans.push(self.span(Queue::Gated, false, work)?.device);
+        }
+        spans.sort_by(f64::total_cmp);
+        Ok(spans[OVERHEAD_PAIRS / 2])
+    }
+}
+
+/// The part of a span that does not grow with its kernels, from spans of one and of [`OVERHEAD_KERNELS`].
+fn intercept(one: f64, many: f64) -> GpuResult<f64> {
+    let spacing = (many - one) / (OVERHEAD_KERNELS - 1) as f64;
+    Ok((one - spacing).max(0.0))
 }
 
 /// A gate in the stream that is closed until it is dropped: also when queueing behind it fails.
