@@ -38,7 +38,7 @@
 /// | `types = [f32, f64]` | instances of a generic function; `<f32, 8>` for several parameters | |
 /// | `name = ".."` | name in reports | the function's |
 /// | `ignore = "reason"` | left out unless asked for | |
-/// | `expect = [speedup >= 2.0 at n >= 4096, time < 10us]` | performance targets at the listed sizes, judged *met*, *missed* or *undecided*: `speedup` over the base, `best` as a share of the best variant (`best >= 0.98`), `time`, `ceiling` (not measured yet) | |
+/// | `expect = [speedup >= 2.0 at n >= 4096, time < 10us]` | performance targets at the listed sizes, judged *met*, *missed* or *undecided*: `speedup` over the base, `best` as a share of the best variant (`best >= 0.98`), `time`, `ceiling` as a share of what the device was measured to be capable of (`ceiling >= 0.8`, CUDA variants) | |
 /// | `crate = path` | where kbench is, when it is renamed | `::kbench` |
 ///
 /// # A variant
@@ -57,6 +57,31 @@
 /// pub fn double_unrolled(x: &[f32], y: &mut [f32]) {
 ///     // ...
 /// #     double(x, y)
+/// }
+/// ```
+///
+/// # A CUDA variant
+///
+/// It takes a `&Gpu`, [`DeviceSlice`]s where the kernel has slices, and numbers as they are; it returns a [`GpuResult`]. With
+/// the feature `cuda` it runs, without it is skipped with a reason.
+///
+/// ```
+/// # use kbench::prelude::*;
+/// # #[kernel_bench(sizes = [16], inputs = |n| (uniform(n), zeros(n)))]
+/// # pub fn double(x: &[f32], y: &mut [f32]) { x.iter().zip(y).for_each(|(x, y)| *y = x + x) }
+/// const SOURCE: &str = r#"
+/// extern "C" __global__ void twice(const float* x, float* y, size_t n) {
+///     size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+///     if (i < n) y[i] = 2 * x[i];
+/// }"#;
+///
+/// #[kernel_bench(of = double, cuda)]
+/// pub fn double_cuda(
+///     gpu: &Gpu,
+///     x: &DeviceSlice<f32>,
+///     y: &mut DeviceSlice<f32>,
+/// ) -> GpuResult<()> {
+///     gpu.kernel(SOURCE, "twice")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
 /// }
 /// ```
 ///

@@ -11,6 +11,18 @@ fn its_example_is_the_quickstart() {
 }
 
 #[test]
+fn the_variant_of_the_page_about_gpus_is_that_of_the_example() {
+    let page = include_str!("../docs/gpu.md");
+    let example = include_str!("../examples/gpu.rs");
+    let start = example.find("const SOURCE").expect("a source");
+    let end = example.find("\nkbench::main!").expect("a main");
+    let shown = &example[start..end];
+    assert!(page.contains(&format!("```rust\n{shown}```")), "{shown}");
+    let body = shown.lines().skip_while(|line| !line.starts_with("#[kernel_bench"));
+    assert!(body.count() <= 15, "a CUDA variant takes 15 lines");
+}
+
+#[test]
 fn its_exit_codes_are_those_of_the_harness() {
     let exits = [
         Exit::Fine,

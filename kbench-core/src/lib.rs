@@ -6,6 +6,7 @@
 //! |---|---|
 //! | [`value`] | elements, operands, data from a seed |
 //! | [`gauge`] | what a section of code allocates, and what the processor counts |
+//! | [`cuda`] | devices, arrays on them, device code, and time as a device tells it |
 //! | [`kernel`] | what the attribute says about a function, as types; calling and timing it |
 //! | [`registry`] | all kernels of the linked crates, in a fixed order |
 //! | [`plan`] | cells and rows that are selected |
@@ -18,8 +19,7 @@
 //! | [`tuning`] | measured thresholds, as text of the file that the macros read |
 //!
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
-//! is, [`environment`] where it is made, [`tuning`] puts measured thresholds into a file for the macros, and [`cuda`] holds
-//! the types that a CUDA variant names.
+//! is, [`environment`] where it is made.
 
 pub mod check;
 pub mod crossover;
