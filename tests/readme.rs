@@ -23,6 +23,16 @@ fn the_variant_of_the_page_about_gpus_is_that_of_the_example() {
 }
 
 #[test]
+fn no_page_waits_for_its_figures() {
+    for page in [README, include_str!("../docs/gpu.md"), include_str!("../docs/statistics.md")] {
+        let is_left =
+            |word: &str| word.len() > 6 && word.chars().all(|c| c.is_ascii_uppercase() || c == '-');
+        let left = page.lines().find(|line| is_left(line.trim()));
+        assert_eq!(left, None);
+    }
+}
+
+#[test]
 fn its_exit_codes_are_those_of_the_harness() {
     let exits = [
         Exit::Fine,

@@ -27,6 +27,11 @@ extern "C" __global__ void twice(const float* x, float* y, size_t n) {
     if (i < n) y[i] = 2.0f * x[i];
 }
 
+extern "C" __global__ void grow(const float* x, float* y, size_t n, float factor) {
+    size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;
+    if (i < n) y[i] = factor * y[i] + x[i];
+}
+
 // No test for the end: the last block writes beside its array.
 extern "C" __global__ void out_of_bounds(const float* x, float* y, size_t n) {
     size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;

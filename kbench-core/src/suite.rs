@@ -266,7 +266,11 @@ impl Suite {
                 significance: rules.significance,
                 margin: rules.margin,
             },
-            warnings: environment.warnings(&conduct),
+            warnings: {
+                let mut warnings = environment.warnings(&conduct);
+                warnings.extend(device.iter().flat_map(|device| device.warnings(&rows)));
+                warnings
+            },
             environment,
             device,
             launches: first.measured.measurement.launches.len(),

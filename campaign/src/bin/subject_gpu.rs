@@ -178,6 +178,30 @@ faulty! {
     }
 }
 
+/// y ← 2·y + x, which needs fresh data for every call.
+#[kernel_bench(sizes = [1000], inputs = |n| (uniform(n), uniform(n)), in_place)]
+pub fn fresh(x: &[f32], y: &mut [f32]) {
+    x.iter().zip(y).for_each(|(x, y)| *y = 2.0 * *y + x);
+}
+
+/// The same on a GPU.
+#[kernel_bench(of = fresh, cuda)]
+pub fn fresh_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, y: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    gpu.kernel(SOURCE, "grow")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).arg(2.0f32).launch()
+}
+
+/// y ← x − y, of which a call on the last result is as good.
+#[kernel_bench(sizes = [1000], inputs = |n| (uniform(n), uniform(n)), in_place = reuse)]
+pub fn reused(x: &[f32], y: &mut [f32]) {
+    x.iter().zip(y).for_each(|(x, y)| *y = x - *y);
+}
+
+/// The same on a GPU.
+#[kernel_bench(of = reused, cuda)]
+pub fn reused_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, y: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    gpu.kernel(SOURCE, "grow")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).arg(-1.0f32).launch()
+}
+
 fn twice_f64(x: &[f64], y: &mut [f64]) {
     x.iter().zip(y).for_each(|(x, y)| *y = 2.0 * x);
 }

@@ -119,7 +119,10 @@ impl Source {
                 data.reset();
                 let returned = guard(|| own.implementation.routine().call(data, caller))
                     .flatten()
-                    .map_err(|fault| Reason::Definition { part: "the own function", fault })?;
+                    .map_err(|fault| match fault {
+                        Fault::Declined(_) => Reason::Fault(fault),
+                        fault => Reason::Definition { part: "the own function", fault },
+                    })?;
                 ("the own function", all_outputs(data, returned))
             }
         };

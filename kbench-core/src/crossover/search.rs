@@ -93,11 +93,16 @@ fn add(cells: &mut Vec<Cell>, contest: &Contest, size: Size) {
         cells.push(Cell { kernel, own_function, base: Some(0), size, rows });
         cells.len() - 1
     });
+    let cell = &mut cells[index];
     for wanted in [base, variant] {
-        if cells[index].rows.iter().all(|row| !row.is(wanted)) {
-            cells[index].rows.push(*wanted);
+        if cell.rows.iter().all(|row| !row.is(wanted)) {
+            cell.rows.push(*wanted);
         }
     }
+    // As in every plan, the base is its first mode.
+    let is_base = |row: &Row| Row { mode: base.mode, ..*row }.is(base);
+    let bases = cell.rows.iter().enumerate().filter(|(_, row)| is_base(row));
+    cell.base = bases.min_by_key(|(_, row)| row.mode).map(|(index, _)| index);
 }
 
 /// Rounds that halving still takes, this one counted.

@@ -22,6 +22,21 @@ pub struct DeviceReading {
 }
 
 impl DeviceReading {
+    /// Both of two batches of one sample: what was seen at any moment counts.
+    pub fn with(self, other: Self) -> Self {
+        DeviceReading {
+            host: (self.host + other.host) / 2.0,
+            clock_mhz: other.clock_mhz.or(self.clock_mhz),
+            temperature: self.temperature.max(other.temperature),
+            power: other.power.or(self.power),
+            throttling: match (self.throttling, other.throttling) {
+                (Some(former), Some(latter)) => Some(former.union(latter)),
+                (former, latter) => former.or(latter),
+            },
+            gated: self.gated && other.gated,
+        }
+    }
+
     /// Whether the device was being slowed down by something other than the kernel's own power draw.
     pub fn is_throttled(&self, max_clock_mhz: Option<f64>) -> bool {
         /// Below this share of the highest clock something slows the device down (NVIDIA's nvbench takes the same).
@@ -30,6 +45,14 @@ impl DeviceReading {
         let slow = self.clock_mhz.zip(max_clock_mhz).is_some_and(|(now, max)| now < SLOW * max);
         self.throttling.is_some_and(|reasons| reasons.harms()) || (slow && !capped)
     }
+}
+
+/// A number of bytes in words: `1.5 GiB`.
+pub(crate) fn bytes_in_words(bytes: u64) -> String {
+    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let step = (bytes.max(1).ilog2() / 10) as usize;
+    let value = bytes as f64 / (1u64 << (10 * step)) as f64;
+    if step == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[step]) }
 }
 
 /// What was found about one row on a device, besides its times.

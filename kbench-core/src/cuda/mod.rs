@@ -46,7 +46,8 @@ pub use chosen::{
 #[cfg(feature = "cuda")]
 pub use chosen::{Compiled, Graph, Queue, Stopwatch, Timing, compile, cudarc};
 #[cfg(feature = "cuda")]
-pub(crate) use chosen::{MOST_QUEUED, Pinned, Profiler, human_bytes, summarise};
+pub(crate) use chosen::{MOST_QUEUED, Pinned, Profiler, summarise};
+pub(crate) use figures::bytes_in_words;
 pub use figures::{Ceilings, DeviceFigures, DeviceKernel, DeviceReading, Transfers, TypeRate};
 pub use throttle_reasons::ThrottleReasons;
 

@@ -41,6 +41,11 @@ impl ThrottleReasons {
         ThrottleReasons(bits)
     }
 
+    /// The number of these reasons.
+    pub const fn bits(self) -> u64 {
+        self.0
+    }
+
     /// Nothing runs.
     pub const fn is_idle(self) -> bool {
         self.has(IDLE)

@@ -68,7 +68,7 @@ pub fn compare(
 ) -> Option<Comparison> {
     // How many times as long the base takes, so that positive means faster.
     let differences = observations.differences(base, row);
-    let (of_base, of_row) = (observations.anchored(base), observations.anchored(row));
+    let (of_base, of_row) = observations.alike(base, row);
     let welch = Test::welch(&of_row, &of_base);
     let test = if differences.is_empty() {
         Test::apart(&of_row, &of_base)?
@@ -103,6 +103,29 @@ mod tests {
     use super::*;
     use crate::measure::{Launch, Measurement};
     use crate::worker::Block;
+
+    #[test]
+    fn a_row_on_a_device_is_compared_in_nanoseconds() {
+        let mut launches: Vec<Launch> =
+            (0..4).map(|_| launch(&[(200.0, 100.0, 5.0), (202.0, 101.0, 5.0)])).collect();
+        for sample in launches.iter_mut().flat_map(|l| &mut l.cells[0]).flat_map(|b| &mut b.samples)
+        {
+            sample.device = (sample.row == 1).then(Default::default);
+        }
+        // Beside each other, and each in launches of its own.
+        let apart = |row: usize| {
+            let mut launches = launches.clone();
+            let blocks = launches.iter_mut().flat_map(|launch| &mut launch.cells[0]);
+            blocks.for_each(|block| block.samples.retain(|sample| sample.row == row));
+            launches
+        };
+        for launches in [launches.clone(), [apart(0), apart(1)].concat()] {
+            let found = compare(&observed(launches), 0, 1, Look::ONLY).expect("enough");
+            assert!((found.speedup - 2.0).abs() < 0.02, "{found:?}");
+            let welch = found.welch.expect("enough");
+            assert!((welch.difference.exp() - 2.0).abs() < 0.02, "{welch:?}");
+        }
+    }
 
     fn observed(launches: Vec<Launch>) -> Observations {
         let measurement = Measurement { launches };

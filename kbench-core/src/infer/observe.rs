@@ -87,6 +87,8 @@ struct Logarithms {
     time: f64,
     /// ln(time / sentinel).
     anchored: f64,
+    /// Whether it was timed on a device, for which no sentinel speaks.
+    is_device: bool,
 }
 
 impl Observations {
@@ -99,10 +101,13 @@ impl Observations {
             .filter(|blocks| !blocks.is_empty())
             .collect();
         let blocks = launches.iter().map(|blocks| blocks.len()).sum();
-        let quiet = launches.iter().flat_map(|l| l.iter()).filter(|b| calm.admits(b)).count();
-        let is_loaded = (quiet as f64) < FEWEST_QUIET * blocks as f64;
+        let all = || launches.iter().flat_map(|launch| launch.iter());
+        let are_few = |count: usize| (count as f64) < FEWEST_QUIET * blocks as f64;
+        let contaminated = all().filter(|block| calm.is_busy(block)).count();
+        let is_loaded = are_few(blocks - contaminated);
+        let takes_all = are_few(all().filter(|block| calm.admits(block)).count());
         let admitted = |blocks: &&Vec<Block>| -> Vec<BlockRows> {
-            let admits = |block: &&Block| is_loaded || calm.admits(block);
+            let admits = |block: &&Block| takes_all || calm.admits(block);
             blocks.iter().filter(admits).map(BlockRows::of).collect()
         };
         let repetitions: Vec<Vec<BlockRows>> =
@@ -112,7 +117,7 @@ impl Observations {
             Scope::Launches => repetitions,
             Scope::Segments => repetitions.into_iter().flat_map(segments).collect(),
         };
-        Observations { scope, blocks, contaminated: blocks - quiet, is_loaded, repetitions }
+        Observations { scope, blocks, contaminated, is_loaded, repetitions }
     }
 
     /// Logarithms of the time of a row in nanoseconds, one for every repetition that has it.
@@ -123,6 +128,18 @@ impl Observations {
     /// Logarithms of the time of a row against that of the sentinel.
     pub fn anchored(&self, row: usize) -> Vec<Repetition> {
         self.medians(1, |block| block.of_row(row).map(|sample| sample.anchored).collect())
+    }
+
+    /// Logarithms of the times of two rows in the same unit: against the sentinel where it speaks for both, in nanoseconds
+    /// otherwise.
+    pub fn alike(&self, row: usize, other: usize) -> (Vec<Repetition>, Vec<Repetition>) {
+        let mut blocks = self.repetitions.iter().flatten();
+        let is_device = |row: usize, block: &BlockRows| block.of_row(row).any(|s| s.is_device);
+        if blocks.any(|block| is_device(row, block) || is_device(other, block)) {
+            (self.times(row), self.times(other))
+        } else {
+            (self.anchored(row), self.anchored(other))
+        }
     }
 
     /// Logarithms of how many times as long one row takes as another, from blocks that have both.
@@ -212,8 +229,9 @@ impl Logarithms {
         let time = sample.nanoseconds.max(1e-3).ln();
         // How busy the processor is does not matter to what runs on a device.
         let sentinel = sample.sweep.unwrap_or(sample.chain).ln();
-        let anchored = if sample.device.is_some() { time } else { time - sentinel };
-        Logarithms { time, anchored }
+        let is_device = sample.device.is_some();
+        let anchored = if is_device { time } else { time - sentinel };
+        Logarithms { time, anchored, is_device }
     }
 }
 
@@ -337,7 +355,7 @@ pub(super) mod tests {
         let block = |_| {
             let samples: Vec<f64> = crate::value::normal(2 * SAMPLES_PER_BLOCK);
             let rows = [(0, [samples[0], samples[1]]), (1, [samples[2], samples[3]])];
-            let logarithms = |time| Logarithms { time, anchored: time };
+            let logarithms = |time| Logarithms { time, anchored: time, is_device: false };
             BlockRows(rows.map(|(row, times)| (row, times.map(logarithms).to_vec())).to_vec())
         };
         let observations = Observations {

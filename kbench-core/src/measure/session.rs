@@ -105,7 +105,7 @@ impl Notes<'_> {
             Reply::Declined(declined) => {
                 *self.calling = None;
                 let (cell, row) = self.roster.row(declined.cell, declined.row?)?;
-                rows[cell][row].skipped.get_or_insert(declined.failure);
+                rows[cell][row].declined.get_or_insert(declined.failure);
             }
             Reply::Inspected(inspected) => {
                 let (cell, row) = self.roster.row(inspected.cell, inspected.row)?;

@@ -135,12 +135,14 @@ pub struct RowMeasured {
     pub failure: Option<String>,
     /// Why its turn did not come.
     pub skipped: Option<String>,
+    /// Why it cannot be measured like this, which is no fault of it.
+    pub declined: Option<String>,
 }
 
 impl RowMeasured {
     /// Whether it is still being measured.
     pub(super) fn is_live(&self) -> bool {
-        self.failure.is_none() && self.skipped.is_none()
+        self.failure.is_none() && self.skipped.is_none() && self.declined.is_none()
     }
 }
 
@@ -212,7 +214,8 @@ fn skip(measured: &mut Measured, cells: &[usize], budget: Duration) {
         format!("the budget of {seconds} s ended before its turn; raise --budget or select less");
     for cell in cells {
         for (row, known) in measured.rows[*cell].iter_mut().enumerate() {
-            if known.failure.is_none() && !measured.measurement.has(*cell, row) {
+            let is_open = known.failure.is_none() && known.declined.is_none();
+            if is_open && !measured.measurement.has(*cell, row) {
                 known.skipped.get_or_insert_with(|| reason.clone());
             }
         }

@@ -2,7 +2,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::kernel::Location;
-use crate::registry::tests::{base, right, variant_of_double};
+use crate::registry::tests::{base, cuda_variant_of_double, right, variant_of_double};
 
 fn registry() -> Registry {
     Registry::of([base(), variant_of_double("fast", 2, right)]).expect("fine")
@@ -80,4 +80,47 @@ fn ten_thousand_variants_are_listed_in_no_time() {
     assert!(bytes > 30_000 * 20);
     // No promise about speed belongs in a test, but a quadratic algorithm would take minutes here.
     assert!(start.elapsed().as_secs() < 3, "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_row_is_compared_with_the_base_in_its_own_mode() {
+    let entries = [
+        base(),
+        variant_of_double("fast", 2, right),
+        cuda_variant_of_double("first", 3),
+        cuda_variant_of_double("second", 4),
+    ];
+    let registry = Registry::of(entries).expect("fine");
+    let modes = Mode::OF_DEVICE;
+    let cell_of = |base: Option<&str>| {
+        let selection = Selection { base: base.map(Into::into), ..Selection::default() };
+        let plan = Plan::new(&registry, &selection, &[], &modes).expect("a plan");
+        plan.cells.into_iter().next().expect("a cell")
+    };
+    let name = |cell: &Cell, row: usize| {
+        let Row { variant, mode, .. } = cell.rows[row];
+        format!("{} {}", variant.name, mode.name())
+    };
+    let bases = |cell: &Cell| -> Vec<(String, String)> {
+        let rows = 0..cell.rows.len();
+        rows.map(|row| (name(cell, row), name(cell, cell.base_of(row).expect("a base")))).collect()
+    };
+    // The base has one row: everything is compared with it.
+    let own = cell_of(None);
+    assert_eq!(own.rows.len(), 2 + 2 * modes.len());
+    assert!(bases(&own).iter().all(|(_, base)| base == "double warm"));
+    // The base is on the device: like is compared with like, and the host with its first mode.
+    let device = cell_of(Some("first"));
+    let expected = |row: &str| match row {
+        "second hot" | "first hot" | "double warm" | "fast warm" => "first hot".to_owned(),
+        other => other.replace("second", "first"),
+    };
+    for (row, base) in bases(&device) {
+        assert_eq!(base, expected(&row), "{row}");
+    }
+    let count = |cell: &Cell, is: fn(&Cell, usize) -> bool| {
+        (0..cell.rows.len()).filter(|row| is(cell, *row)).count()
+    };
+    assert_eq!(count(&device, Cell::is_base), modes.len());
+    assert_eq!(count(&device, Cell::is_primary), 4, "one row of every variant is ranked");
 }

@@ -81,6 +81,30 @@ pub(crate) fn variant_of_double(
     }))
 }
 
+/// A variant that says that it is one of CUDA; its routine runs anywhere.
+pub(crate) fn cuda_variant_of_double(name: &'static str, line: u32) -> &'static VariantEntry {
+    let host = variant_of_double(name, line, right);
+    Box::leak(Box::new(VariantEntry {
+        kernel: host.kernel,
+        name,
+        is_base: false,
+        module: host.module,
+        function: name,
+        code: host.code,
+        location: host.location,
+        backend: Backend::Cuda,
+        threshold: None,
+        valid: None,
+        expectations: &[],
+        ignore: None,
+        tolerance: None,
+        flops: None,
+        bytes: None,
+        debug_assertions: false,
+        implementation: Implementation::Device(right),
+    }))
+}
+
 pub(crate) fn right() -> Box<dyn Routine> {
     serial::<Double, _, _>(|reads, writes| {
         reads.0.iter().zip(&mut writes.0).for_each(|(x, y)| *y = 2.0 * x);

@@ -194,9 +194,13 @@ impl Finding<'_> {
             (Standing::Admitted, Some(RowMeasured { failure: Some(failure), .. })) => {
                 Status::Failed(failure.clone())
             }
-            (Standing::Admitted, Some(RowMeasured { skipped: Some(reason), .. })) => {
-                Status::Skipped(reason.clone())
-            }
+            (
+                Standing::Admitted,
+                Some(
+                    RowMeasured { declined: Some(reason), .. }
+                    | RowMeasured { skipped: Some(reason), .. },
+                ),
+            ) => Status::Skipped(reason.clone()),
             (Standing::Admitted, _) => Status::Ok,
         }
     }
@@ -313,6 +317,9 @@ fn raw(measured: &Measured, cell: usize, row: usize) -> RawSamples {
         chains: of(|sample| Some(seven_digits(sample.chain))),
         sweeps: of(|sample| sample.sweep.map(seven_digits)),
         clocks: of(|sample| Some(sample.device?.clock_mhz?.round())),
+        temperatures: of(|sample| Some(f64::from(sample.device?.temperature?))),
+        powers: of(|sample| Some(sample.device?.power?.round())),
+        throttles: of(|sample| Some(sample.device?.throttling?.bits() as f64)),
     }
 }
 

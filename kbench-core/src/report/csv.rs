@@ -5,7 +5,7 @@ use crate::crossover::ThresholdVerdict;
 use crate::infer::{Attainment, Rank};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 71] = [
+const COLUMNS: [&str; 72] = [
     "kernel",
     "variant",
     "backend",
@@ -74,6 +74,7 @@ const COLUMNS: [&str; 71] = [
     "sm_clock_mhz",
     "temperature_celsius",
     "power_watts",
+    "throttle_reasons",
     "throttled_blocks",
     "ceiling",
     "intensity",
@@ -89,7 +90,7 @@ pub fn csv(report: &Report) -> String {
     text
 }
 
-fn fields(row: &RowReport) -> [String; 71] {
+fn fields(row: &RowReport) -> [String; 72] {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let whole = |value: Option<u64>| value.map(|v| v.to_string()).unwrap_or_default();
     let (comparison, check) = (&row.comparison, &row.check);
@@ -167,6 +168,7 @@ fn fields(row: &RowReport) -> [String; 71] {
         number(device.sm_clock_mhz),
         whole(device.temperature_celsius.map(u64::from)),
         number(device.power_watts),
+        device.throttle_reasons.clone().unwrap_or_default(),
         whole(device.throttled_blocks.map(|blocks| blocks as u64)),
         device.ceiling.clone().unwrap_or_default(),
         number(device.intensity),

@@ -20,6 +20,26 @@ pub struct DeviceReport {
 }
 
 impl DeviceReport {
+    /// What makes figures of this device doubtful, in plain words.
+    pub fn warnings(&self, rows: &[RowReport]) -> Vec<String> {
+        let DeviceInfo { other_processes, persistence, .. } = &self.info;
+        let blocks = |row: &RowReport| (row.device.throttled_blocks.unwrap_or(0), row.blocks);
+        let slowed = rows.iter().map(blocks).any(|(slow, all)| slow > 0 && 10 * slow > all);
+        let doubts = [
+            other_processes.is_some_and(|others| others > 0).then(|| {
+                "the GPU is shared: other processes compute on it; run when it is free".to_owned()
+            }),
+            slowed.then(|| {
+                "the GPU was slowed down by heat or a power brake during over a tenth of the blocks of some rows; let it cool"
+                    .to_owned()
+            }),
+            (*persistence == Some(false)).then(|| {
+                "the GPU's driver unloads when nobody uses it, so clocks start low; persistence mode avoids that".to_owned()
+            }),
+        ];
+        doubts.into_iter().flatten().collect()
+    }
+
     /// Its name, and what it is capable of where that was measured.
     pub(super) fn line(&self) -> String {
         let number = match self.all.len() {

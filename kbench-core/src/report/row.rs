@@ -126,6 +126,15 @@ pub struct RawSamples {
     /// Clocks of a device's multiprocessors, in megahertz.
     #[serde(skip_serializing_if = "is_empty")]
     pub clocks: Vec<Vec<Vec<f64>>>,
+    /// Degrees Celsius of a device.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub temperatures: Vec<Vec<Vec<f64>>>,
+    /// Watts of a device.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub powers: Vec<Vec<Vec<f64>>>,
+    /// What held its clock back, as the bits of NVML's clock event reasons.
+    #[serde(skip_serializing_if = "is_empty")]
+    pub throttles: Vec<Vec<Vec<f64>>>,
 }
 
 /// Whether there is no figure in any block.

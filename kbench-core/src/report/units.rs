@@ -1,5 +1,7 @@
 //! Numbers as people read them: three significant digits and a unit that fits.
 
+use crate::cuda::bytes_in_words;
+
 /// A duration in nanoseconds: `61.2 ns`, `3.14 µs`.
 pub(super) fn time(nanoseconds: f64) -> String {
     let (value, unit) = match nanoseconds {
@@ -80,12 +82,7 @@ pub(super) fn probability(p: f64) -> String {
 
 /// A number of bytes: `16.8 MiB`.
 pub(super) fn bytes(bytes: u64) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let step = (bytes.max(1).ilog2() / 10) as usize;
-    match step {
-        0 => format!("{bytes} B"),
-        step => format!("{} {}", digits(bytes as f64 / (1u64 << (10 * step)) as f64), units[step]),
-    }
+    bytes_in_words(bytes)
 }
 
 /// A number of seconds for progress: `42 s`, `1 min 20 s`.

@@ -347,16 +347,22 @@ impl<'r> Worker<'r> {
                 }
                 say(Reply::Calling(Place { cell, row: Some(row) }));
                 if is_device {
-                    if let Some(Ok(figures)) = subject.figures(row) {
-                        let device = Some(figures);
-                        let (allocations, counters) = (None, None);
-                        say(Reply::Inspected(InspectedRow {
+                    match subject.figures(row) {
+                        Some(Ok(figures)) => say(Reply::Inspected(InspectedRow {
                             cell,
                             row,
-                            allocations,
-                            counters,
-                            device,
-                        }));
+                            allocations: None,
+                            counters: None,
+                            device: Some(figures),
+                        })),
+                        Some(Err(fault)) => {
+                            let ends = self.devices.lost().is_some();
+                            say(failed(cell, row, &fault, ends));
+                            if ends {
+                                return;
+                            }
+                        }
+                        None => {}
                     }
                     say(Reply::Called);
                     continue;
@@ -386,7 +392,11 @@ impl<'r> Worker<'r> {
             for row in 0..subject.rows.len() {
                 say(Reply::Calling(Place { cell, row: Some(row) }));
                 if let Err(fault) = subject.profile(row) {
-                    say(failed(cell, row, &fault, self.devices.lost().is_some()));
+                    let ends = self.devices.lost().is_some();
+                    say(failed(cell, row, &fault, ends));
+                    if ends {
+                        return;
+                    }
                 }
                 say(Reply::Called);
             }

@@ -10,11 +10,10 @@ use super::link::{Launcher, LinkError};
 use super::protocol::{CellRequest, PROTOCOL, Place, Reply, Request, RowRequest};
 use super::subject::Names;
 use crate::check::{
-    Bench, Check, CheckedRow, Coverage, DeviceChecks, ErrorFigures, Origin, Reason, Remark,
-    Standing, Wrong,
+    Bench, Check, CheckedRow, Coverage, DeviceChecks, ErrorFigures, Origin, Reason, Remark, Wrong,
 };
 use crate::kernel::{Fault, KernelEntry, Mode};
-use crate::plan::{Plan, Size};
+use crate::plan::{Plan, Row, Size};
 use crate::registry::Registry;
 use crate::watch::{Stage, Watch};
 
@@ -44,6 +43,8 @@ pub struct CheckedReply {
     pub wrong: Option<WrongReply>,
     /// Why it cannot run, when that is nobody's fault.
     pub declined: Option<String>,
+    /// Whether it broke its device: others are to go on in another process.
+    pub ends: bool,
     /// Distance from the reference.
     pub errors: Option<ErrorFigures>,
     /// Remarks.
@@ -73,6 +74,7 @@ impl CheckedReply {
             place,
             wrong: None,
             declined: None,
+            ends: false,
             errors: None,
             remarks: check.remarks,
         };
@@ -146,11 +148,13 @@ pub(super) fn check(
                 }
                 Err(reason) => {
                     let (wrong, errors, remarks) = (None, None, Vec::new());
-                    CheckedReply { place, wrong, declined: Some(reason), errors, remarks }
+                    let (declined, ends) = (Some(reason), false);
+                    CheckedReply { place, wrong, declined, ends, errors, remarks }
                 }
             };
-            say(Reply::Checked(reply));
-            if devices.lost().is_some() {
+            let ends = devices.lost().is_some();
+            say(Reply::Checked(CheckedReply { ends, ..reply }));
+            if ends {
                 return Ok(()); // the rest is for another process
             }
         }
@@ -178,94 +182,116 @@ impl DeviceChecks for WorkerChecks<'_> {
         seed: u64,
         watch: &mut dyn Watch,
     ) -> Vec<CheckedRow> {
-        let mut found: Vec<Option<CheckedRow>> = vec![None; rows.len()];
-        while let Some(first) = found.iter().position(Option::is_none) {
-            // A variant that broke the device once would do so at every size.
-            let waiting: Vec<usize> = (first..rows.len()).filter(|i| found[*i].is_none()).collect();
-            let request = CheckRequest {
-                protocol: PROTOCOL,
-                seed,
-                coverage,
-                cells: waiting.iter().map(|index| cell_request(plan, rows[*index])).collect(),
-                device: self.device.clone(),
-            };
+        let mut progress = Progress { plan, rows, found: vec![None; rows.len()] };
+        while let Some(first) = progress.found.iter().position(Option::is_none) {
+            let waiting = progress.waiting();
+            let cells = waiting.iter().map(|rows| cell_request(plan, rows)).collect();
+            let device = self.device.clone();
+            let request = CheckRequest { protocol: PROTOCOL, seed, coverage, cells, device };
+            let index = |place: Place| progress_index(rows, &waiting, place);
             let mut calling = None;
             let asked = self.launcher.launch(0).and_then(|mut link| {
                 link.ask(&Request::Check(request), &mut |reply| match reply {
                     Reply::Calling(place) => {
-                        calling = Some(place.cell);
-                        if let Some(index) = waiting.get(place.cell) {
-                            let (cell, row) = rows[*index];
-                            let cell = &plan.cells[cell];
-                            let name = cell.row_name(&cell.rows[row]);
-                            watch.step(Stage::Checking, *index as f64, rows.len() as f64, &name);
-                        }
+                        calling = index(place);
+                        progress.tell(calling, watch);
                     }
                     Reply::Checked(reply) => {
                         calling = None;
-                        if let Some(index) = waiting.get(reply.place.cell) {
-                            found[*index] = Some(reply.into_row());
+                        if let Some(index) = index(reply.place) {
+                            let ends = reply.ends;
+                            progress.note(index, reply.into_row(), ends);
                         }
                     }
                     _ => {}
                 })
             });
             match (asked, calling) {
-                (Err(error), Some(cell)) if error.is_end() => {
-                    found[waiting[cell]] = Some(broken(plan, rows[waiting[cell]], seed, &error));
+                (Err(error), Some(index)) if error.is_end() => {
+                    progress.note(index, broken(plan, rows[index], seed, &error), true);
                 }
                 (Err(error), _) => {
-                    let reason = format!("its check could not be made: {error}");
-                    for index in waiting {
-                        found[index].get_or_insert_with(|| CheckedRow::skipped(reason.clone()));
-                    }
+                    progress.give_up(&format!("its check could not be made: {error}"));
                 }
-                (Ok(_), _) if found[first].is_none() => {
-                    found[first] = Some(CheckedRow::skipped("its check gave no answer".to_owned()));
+                (Ok(_), _) if progress.found[first].is_none() => {
+                    let row = CheckedRow::skipped("its check gave no answer".to_owned());
+                    progress.note(first, row, false);
                 }
                 (Ok(_), _) => {}
             }
-            spare(plan, rows, &mut found);
         }
-        found.into_iter().flatten().collect()
+        progress.found.into_iter().flatten().collect()
     }
 }
 
-/// A variant that broke its process, or its device, is not called again at other sizes.
-fn spare(plan: &Plan, rows: &[(usize, usize)], found: &mut [Option<CheckedRow>]) {
-    let variant = |index: usize| {
-        let (cell, row) = rows[index];
-        plan.cells[cell].rows[row].variant
-    };
-    let broke = |row: &CheckedRow| {
-        matches!(
-            &row.standing,
-            Standing::Wrong(Wrong { reason: Reason::Reported { is_fault: true, .. }, .. })
-        )
-    };
-    for index in 0..found.len() {
-        let Some(row) = found[index].clone().filter(broke) else { continue };
-        for (later, place) in found.iter_mut().enumerate().skip(index + 1) {
-            if place.is_none() && std::ptr::eq(variant(later), variant(index)) {
-                *place = Some(row.clone());
+/// Position among some rows of what a worker calls by its place in a request.
+fn progress_index(
+    rows: &[(usize, usize)],
+    waiting: &[Vec<(usize, usize)>],
+    Place { cell, row }: Place,
+) -> Option<usize> {
+    let wanted = waiting.get(cell)?.get(row?)?;
+    rows.iter().position(|row| row == wanted)
+}
+
+/// What is known of some rows of a plan.
+struct Progress<'a> {
+    plan: &'a Plan,
+    rows: &'a [(usize, usize)],
+    found: Vec<Option<CheckedRow>>,
+}
+
+impl Progress<'_> {
+    /// Rows of which nothing is known, those of a cell together.
+    fn waiting(&self) -> Vec<Vec<(usize, usize)>> {
+        let unknown = self.rows.iter().zip(&self.found).filter(|(_, found)| found.is_none());
+        let unknown: Vec<(usize, usize)> = unknown.map(|(row, _)| *row).collect();
+        unknown.chunk_by(|a, b| a.0 == b.0).map(<[_]>::to_vec).collect()
+    }
+
+    /// Notes what was found about a row; a variant that broke its process, or its device, is not called again at other
+    /// sizes.
+    fn note(&mut self, index: usize, row: CheckedRow, ends: bool) {
+        let variant = |index: usize| {
+            let (cell, row) = self.rows[index];
+            self.plan.cells[cell].rows[row].variant
+        };
+        let broken = variant(index);
+        for later in (index + 1..self.rows.len()).filter(|_| ends) {
+            if std::ptr::eq(variant(later), broken) {
+                self.found[later].get_or_insert_with(|| row.clone());
             }
         }
+        self.found[index] = Some(row);
+    }
+
+    fn give_up(&mut self, reason: &str) {
+        for row in &mut self.found {
+            row.get_or_insert_with(|| CheckedRow::skipped(reason.to_owned()));
+        }
+    }
+
+    fn tell(&self, index: Option<usize>, watch: &mut dyn Watch) {
+        let Some(index) = index else { return };
+        let (cell, row) = self.rows[index];
+        let cell = &self.plan.cells[cell];
+        let (done, all) = (index as f64, self.rows.len() as f64);
+        watch.step(Stage::Checking, done, all, &cell.row_name(&cell.rows[row]));
     }
 }
 
-/// One row as a worker knows it.
-pub(super) fn cell_request(plan: &Plan, (cell, row): (usize, usize)) -> CellRequest {
-    let cell = &plan.cells[cell];
-    let row = &cell.rows[row];
+/// Some rows of one cell as a worker knows them.
+pub(super) fn cell_request(plan: &Plan, rows: &[(usize, usize)]) -> CellRequest {
+    let cell = &plan.cells[rows[0].0];
+    let request = |(_, row): &(usize, usize)| {
+        let Row { variant, threads, mode, .. } = cell.rows[*row];
+        RowRequest { variant: variant.name.to_owned(), threads, mode }
+    };
     CellRequest {
         kernel: cell.kernel.path(),
         element: cell.kernel.element.to_owned(),
         size: cell.size.values.clone(),
-        rows: vec![RowRequest {
-            variant: row.variant.name.to_owned(),
-            threads: None,
-            mode: row.mode,
-        }],
+        rows: rows.iter().map(request).collect(),
     }
 }
 

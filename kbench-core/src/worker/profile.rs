@@ -21,7 +21,7 @@ pub fn profile_rows(
         protocol: PROTOCOL,
         seed,
         launch: 0,
-        cells: rows.iter().map(|row| cell_request(plan, (cell, *row))).collect(),
+        cells: rows.iter().map(|row| cell_request(plan, &[(cell, *row)])).collect(),
         memory: usize::MAX,
         calibrate: None,
         device: device.clone(),

@@ -85,6 +85,8 @@ pub struct BlasLt {
 struct Key {
     product: MatrixProduct,
     elements: [&'static str; 3],
+    /// Whether the operands have factors: a description keeps those that it was given.
+    scaled: [bool; 2],
 }
 
 /// A product with the algorithm that the library chose for it.
@@ -139,7 +141,8 @@ impl BlasLt {
                 )));
             }
         }
-        let key = Key { product: *product, elements: [A::NAME, B::NAME, D::NAME] };
+        let scaled = [scale_a.is_some(), scale_b.is_some()];
+        let key = Key { product: *product, elements: [A::NAME, B::NAME, D::NAME], scaled };
         let mut plans = self.plans.borrow_mut();
         let plan = match plans.entry(key) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
@@ -186,7 +189,7 @@ impl BlasLt {
     }
 
     fn plan(&self, key: &Key) -> GpuResult<Plan> {
-        let Key { product: MatrixProduct { m, n, k, second, precision }, elements } = *key;
+        let Key { product: MatrixProduct { m, n, k, second, precision }, elements, .. } = *key;
         let [a, b, d] = elements;
         let types = (data_type(a)?, data_type(b)?, data_type(d)?);
         let (compute, scale, scales) = computing(a, precision);

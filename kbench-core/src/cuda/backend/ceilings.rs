@@ -36,7 +36,9 @@ impl Stopwatch {
             return Ok(ceilings);
         }
         let ceilings = self.measure_ceilings()?;
-        if let Ok(text) = serde_json::to_vec_pretty(&ceilings) {
+        // What was measured on a device that others use is no ceiling.
+        let is_shared = info.other_processes.is_some_and(|others| others > 0);
+        if let Some(text) = serde_json::to_vec_pretty(&ceilings).ok().filter(|_| !is_shared) {
             cache::write(&name, &text);
         }
         Ok(ceilings)

@@ -67,12 +67,25 @@ pub fn compile(source: &Source, architecture: &str) -> GpuResult<Compiled> {
     let parts = [&version, source.text, source.name].map(str::as_bytes);
     let key = cache::fingerprint(parts.into_iter().chain(options.iter().map(|o| o.as_bytes())));
     let name = format!("code/{key:032x}");
+    if includes_others(source) {
+        return compile_anew(source, &options);
+    }
     if let Some(compiled) = cache::read(&name).and_then(|kept| Compiled::from_bytes(&kept)) {
         return Ok(compiled);
     }
     let compiled = compile_anew(source, &options)?;
     cache::write(&name, &compiled.to_bytes());
     Ok(compiled)
+}
+
+/// Whether a source may include files other than the toolkit's, which can change while its own text stays the same.
+fn includes_others(source: &Source) -> bool {
+    let is_quoted = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with('#') && line.contains("include") && line.contains('"')
+    };
+    let names_folder = |option: &&str| option.starts_with("-I") || option.contains("-include");
+    source.text.lines().any(is_quoted) || source.options.iter().any(names_folder)
 }
 
 fn all_options(source: &Source, architecture: &str) -> Vec<String> {
@@ -234,6 +247,14 @@ mod tests {
         let text = explain(&SOURCE, log);
         assert!(text.starts_with("twice.cu does not compile:"), "{text}");
         assert!(text.ends_with("\n      2 |     *x += undefined;"), "{text}");
+    }
+
+    #[test]
+    fn a_source_with_headers_of_its_own_is_not_kept() {
+        assert!(!includes_others(&Source::new("#include <cuda_fp16.h>\nint x;")));
+        assert!(includes_others(&Source::new("int x;\n # include \"mine.h\"")));
+        assert!(includes_others(&Source::new("int x;").options(&["-Iinclude"])));
+        assert!(includes_others(&Source::new("int x;").options(&["--include-path=include"])));
     }
 
     #[test]

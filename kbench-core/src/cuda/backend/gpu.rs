@@ -17,7 +17,7 @@ use super::compile::{Source, compile};
 use super::launch::{Function, Launch, Module, Recorded};
 use super::memory::{Allocation, DeviceElement, DeviceSlice, GUARD, Ledger, PATTERN, Zone};
 use super::{STICKY, describe, library};
-use crate::cuda::{DeviceInfo, GpuError, GpuResult, Unavailable};
+use crate::cuda::{DeviceInfo, GpuError, GpuResult, Unavailable, bytes_in_words};
 
 /// A call that has not come back after this long never will.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
@@ -41,8 +41,8 @@ pub struct Gpu {
     dump: RefCell<Option<PathBuf>>,
     /// Launches since recording began.
     recorded: RefCell<Option<Vec<Recorded>>>,
-    /// Launches in all.
-    launches: Cell<u64>,
+    /// Operations that were put on the stream.
+    operations: Cell<u64>,
 }
 
 /// A source and an entry point by their addresses, which never change: looking one up must not cost what a launch does.
@@ -95,7 +95,7 @@ impl Gpu {
             lost: RefCell::default(),
             dump: RefCell::default(),
             recorded: RefCell::default(),
-            launches: Cell::new(0),
+            operations: Cell::new(0),
         })
     }
 
@@ -140,6 +140,7 @@ impl Gpu {
         if let Some(module) = self.modules.borrow().get(&source) {
             return Ok(module.clone());
         }
+        self.bind()?;
         let compiled = compile(&source, &self.architecture())?;
         if let Some(folder) = self.dump.borrow().as_deref() {
             write_assembly(folder, &source, &compiled.ptx)?;
@@ -222,6 +223,7 @@ impl Gpu {
         if bytes == 0 {
             return Ok(());
         }
+        self.count_operations(1);
         let stream = self.stream.cu_stream();
         // SAFETY: both arrays live as long as their borrows and have the same length.
         self.done("copying within the device", unsafe {
@@ -294,12 +296,29 @@ impl Gpu {
         Ok(free)
     }
 
+    /// Gives memory that is kept for later back to the device.
+    pub(crate) fn reclaim(&self) -> GpuResult<()> {
+        self.synchronize()?;
+        // SAFETY: the device is open, and what is in use stays.
+        let trimmed = unsafe {
+            result::device::get_default_mem_pool(self.context.cu_device())
+                .and_then(|pool| result::mem_pool::trim_to(pool, 0))
+        };
+        self.done("giving memory back", trimmed)
+    }
+
+    /// Makes this context the one that the driver's calls of this thread are about.
+    pub(super) fn bind(&self) -> GpuResult<()> {
+        self.done("choosing a context", self.context.bind_to_thread())
+    }
+
     /// Why nothing can be done here any more, if so: a kernel broke the context, or never came back.
     pub(crate) fn lost(&self) -> Option<String> {
         self.lost.borrow().clone()
     }
 
-    fn lose(&self, why: &str) {
+    /// Notes that nothing should be done here any more.
+    pub(crate) fn lose(&self, why: &str) {
         self.lost.borrow_mut().get_or_insert_with(|| why.to_owned());
     }
 
@@ -313,15 +332,20 @@ impl Gpu {
     }
 
     pub(super) fn note_launch(&self, launch: impl FnOnce() -> Recorded) {
-        self.launches.set(self.launches.get() + 1);
+        self.count_operations(1);
         if let Some(recorded) = self.recorded.borrow_mut().as_mut() {
             recorded.push(launch());
         }
     }
 
-    /// Launches so far.
-    pub(crate) fn launches(&self) -> u64 {
-        self.launches.get()
+    /// Notes that some operations were put on the stream.
+    fn count_operations(&self, number: u64) {
+        self.operations.set(self.operations.get() + number);
+    }
+
+    /// Operations that were put on the stream so far, as far as they are known here.
+    pub(crate) fn operations(&self) -> u64 {
+        self.operations.get()
     }
 
     /// What `code` launches.
@@ -350,6 +374,9 @@ impl Gpu {
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         // The zone behind begins right after the last element, and ends where the next array may begin.
         let whole = bytes.checked_add(2 * GUARD).ok_or_else(too_large)?.next_multiple_of(512);
+        self.bind()?;
+        // Taking the memory and giving it back are operations of the stream, too.
+        self.count_operations(2);
         // SAFETY: the memory is given to an array that frees it.
         let base = unsafe { result::malloc_async(self.stream.cu_stream(), whole) };
         let base = match base {
@@ -357,15 +384,15 @@ impl Gpu {
                 let free = self.free_bytes().unwrap_or(0);
                 return Err(GpuError(format!(
                     "out of device memory: {} are wanted, and {} are free",
-                    human_bytes(whole),
-                    human_bytes(free)
+                    bytes_in_words(whole as u64),
+                    bytes_in_words(free as u64)
                 )));
             }
             other => self.done("allocating device memory", other)?,
         };
+        let allocation = Allocation::new(base, bytes, self.ledger.clone(), self.stream.clone());
         self.fill(base, PATTERN, GUARD)?;
         self.fill(base + (GUARD + bytes) as u64, PATTERN, whole - GUARD - bytes)?;
-        let allocation = Allocation::new(base, bytes, self.ledger.clone(), self.stream.clone());
         Ok(DeviceSlice::new(allocation, len))
     }
 
@@ -373,6 +400,7 @@ impl Gpu {
         if bytes == 0 {
             return Ok(());
         }
+        self.count_operations(1);
         let stream = self.stream.cu_stream();
         // SAFETY: the caller owns the memory.
         self.done("filling device memory", unsafe {
@@ -443,12 +471,4 @@ fn write_assembly(folder: &Path, source: &Source, ptx: &str) -> GpuResult<()> {
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(&path, ptx))
         .map_err(|error| GpuError(format!("{} cannot be written: {error}", path.display())))
-}
-
-/// `1.5 GiB`.
-pub(crate) fn human_bytes(bytes: usize) -> String {
-    let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let step = (bytes.max(1).ilog2() / 10) as usize;
-    let value = bytes as f64 / (1u64 << (10 * step)) as f64;
-    if step == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", units[step]) }
 }

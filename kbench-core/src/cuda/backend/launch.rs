@@ -64,16 +64,17 @@ impl Function {
             let value = unsafe { result::function::get_function_attribute(handle, which) };
             gpu.done("asking for a kernel's resources", value).map(|value| value as u32)
         };
+        let static_shared = attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
         Ok(Function {
             handle,
             name,
             parameters: parameters(handle),
             registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-            static_shared: attribute(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            static_shared,
             local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
             spill_bytes: module.compiled.spill_bytes(name),
             most_threads: attribute(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-            granted_shared: Cell::new(USUAL_SHARED),
+            granted_shared: Cell::new(USUAL_SHARED.saturating_sub(static_shared)),
         })
     }
 

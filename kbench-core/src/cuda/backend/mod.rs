@@ -20,7 +20,6 @@ mod stopwatch;
 pub use blas::{BlasLt, MatrixProduct};
 pub use compile::{Compiled, Source, compile};
 pub use gpu::Gpu;
-pub(crate) use gpu::human_bytes;
 pub(crate) use launch::summarise;
 pub use launch::{Dimensions, KernelArgument, Launch};
 pub use library::devices;

@@ -42,8 +42,8 @@ const OVERHEAD_KERNELS: u64 = 9;
 /// Figures of NVML are asked for again after this long: asking takes longer than a sample.
 const NVML_PERIOD: Duration = Duration::from_millis(25);
 
-/// Launches that may wait behind a closed gate: the stream has room for about a thousand.
-pub(crate) const MOST_QUEUED: u64 = 256;
+/// Operations that may wait behind a closed gate: the stream has room for about a thousand.
+pub(crate) const MOST_QUEUED: u64 = 512;
 
 /// A device with everything that is needed to time calls on it.
 pub struct Stopwatch {
@@ -56,10 +56,10 @@ pub struct Stopwatch {
     stamps: [DeviceSlice<u64>; 2],
     /// More than the second-level cache holds.
     flush: OnceCell<DeviceSlice<u8>>,
-    /// Nanoseconds that two events take by themselves.
-    overhead: f64,
+    /// Nanoseconds that two events take by themselves, once it is known.
+    overhead: OnceCell<f64>,
     /// Nanoseconds that two events and the launch of a graph between them take.
-    graph_overhead: f64,
+    graph_overhead: OnceCell<f64>,
     nvml: Option<NvmlDevice>,
     /// What NVML said last, and when.
     told: Cell<Option<(Instant, DeviceReading)>>,
@@ -79,8 +79,6 @@ pub struct Timing {
 /// What two events have between them, in nanoseconds.
 struct Span {
     device: f64,
-    /// Of this, what is not the work's.
-    overhead: f64,
     host: f64,
     expired: bool,
 }
@@ -95,7 +93,7 @@ pub enum Queue {
 }
 
 impl Stopwatch {
-    /// Equips a device, warms it up and measures what events take.
+    /// Equips a device and warms it up.
     pub fn new(gpu: Gpu) -> GpuResult<Self> {
         let event = || gpu.done("making an event", Event::new());
         let words = 2 * gpu.info().multiprocessors as usize;
@@ -103,21 +101,20 @@ impl Stopwatch {
         let (start, end, flag) = (event()?, event()?, Pinned::new(&gpu, 64)?);
         let nvml = Nvml::open().and_then(|nvml| nvml.device(&gpu.info().pci_bus_id));
         let flush = OnceCell::new();
-        let mut stopwatch = Stopwatch {
+        let stopwatch = Stopwatch {
             gpu,
             start,
             end,
             flag,
             stamps,
             flush,
-            overhead: 0.0,
-            graph_overhead: 0.0,
+            overhead: OnceCell::new(),
+            graph_overhead: OnceCell::new(),
             nvml,
             told: Cell::new(None),
         };
+        stopwatch.load()?;
         stopwatch.warm_up(WARM_UP)?;
-        stopwatch.overhead = stopwatch.measure_overhead()?;
-        stopwatch.graph_overhead = stopwatch.measure_graph_overhead()?;
         Ok(stopwatch)
     }
 
@@ -126,9 +123,37 @@ impl Stopwatch {
         &self.gpu
     }
 
-    /// Nanoseconds that two events take by themselves, which are subtracted from every span.
-    pub fn overhead_ns(&self) -> f64 {
-        self.overhead
+    /// Launches every instrument once: what loads code must not do so behind a gate.
+    fn load(&self) -> GpuResult<()> {
+        self.flag.write(0, 1);
+        let gate = self.gpu.kernel(INSTRUMENTS, "kbench_gate")?;
+        gate.arg(self.flag.address()).arg(0u64).launch()?;
+        self.launch_nothing()?;
+        self.stamp(0)?;
+        self.gpu.synchronize()
+    }
+
+    /// Nanoseconds that two events take by themselves, which are subtracted from every span; measured when it is first
+    /// asked for.
+    pub fn overhead_ns(&self) -> GpuResult<f64> {
+        match self.overhead.get() {
+            Some(overhead) => Ok(*overhead),
+            None => {
+                let measured = self.measure_overhead()?;
+                Ok(*self.overhead.get_or_init(|| measured))
+            }
+        }
+    }
+
+    /// The same for a graph between them.
+    fn graph_overhead_ns(&self) -> GpuResult<f64> {
+        match self.graph_overhead.get() {
+            Some(overhead) => Ok(*overhead),
+            None => {
+                let measured = self.measure_graph_overhead()?;
+                Ok(*self.graph_overhead.get_or_init(|| measured))
+            }
+        }
     }
 
     /// The highest clock of the multiprocessors, where NVML tells.
@@ -156,7 +181,8 @@ impl Stopwatch {
         call: &mut dyn FnMut(u64) -> Result<(), E>,
     ) -> Result<Timing, E> {
         let span = self.span(queue, true, &mut || (0..calls).try_for_each(&mut *call))?;
-        Ok(self.timing(&[span], calls, self.clock()?)?)
+        let clock = self.clock()?;
+        Ok(self.timing(&[span], calls, clock, self.overhead_ns()?))
     }
 
     /// Calls that each find nothing of their data in the second-level cache; `prepare` is called before each of them,
@@ -174,7 +200,7 @@ impl Stopwatch {
             self.flush(number)?;
             spans.push(self.span(queue, false, &mut || call(number))?);
         }
-        Ok(self.timing(&spans, calls, None)?)
+        Ok(self.timing(&spans, calls, None, self.overhead_ns()?))
     }
 
     /// Records calls without running them.
@@ -191,7 +217,15 @@ impl Stopwatch {
         let called = (0..calls).try_for_each(call);
         // SAFETY: the stream is capturing. It is ended in any case: otherwise nothing would run on it any more.
         let graph = unsafe { result::stream::end_capture(stream) };
-        called?;
+        if let Err(error) = called {
+            if let Ok(graph) = graph.as_ref().copied()
+                && !graph.is_null()
+            {
+                // SAFETY: nobody else has it.
+                let _ = unsafe { result::graph::destroy(graph) };
+            }
+            return Err(error);
+        }
         let graph = self.gpu.done("recording a graph", graph)?;
         if graph.is_null() {
             return Err(GpuError("nothing was recorded in the graph".into()).into());
@@ -221,8 +255,8 @@ impl Stopwatch {
     /// Calls that were recorded in a graph.
     pub fn graph(&self, graph: &Graph) -> GpuResult<Timing> {
         let span = self.span(Queue::Gated, true, &mut || self.replay(graph))?;
-        let span = Span { overhead: self.graph_overhead, ..span };
-        self.timing(&[span], graph.calls, self.clock()?)
+        let clock = self.clock()?;
+        Ok(self.timing(&[span], graph.calls, clock, self.graph_overhead_ns()?))
     }
 
     /// Leaves nothing in the second-level cache that a kernel may want: lines that were to stay are released, and twice its
@@ -252,6 +286,7 @@ impl Stopwatch {
         stamped: bool,
         work: &mut dyn FnMut() -> Result<(), E>,
     ) -> Result<Span, E> {
+        self.gpu.bind()?;
         let gate = Gate::close(self, queue)?;
         if stamped {
             self.stamp(0)?;
@@ -276,7 +311,7 @@ impl Stopwatch {
         let elapsed = unsafe { result::event::elapsed(self.start.0, self.end.0) };
         let device = f64::from(self.gpu.done("reading events", elapsed)?) * 1e6;
         let expired = queue == Queue::Gated && self.flag.read(1) != 0;
-        Ok(Span { device, overhead: self.overhead, host, expired })
+        Ok(Span { device, host, expired })
     }
 
     fn record(&self, event: &Event) -> GpuResult<()> {
@@ -292,18 +327,17 @@ impl Stopwatch {
         stamp.grid(blocks).block(32).arg(&self.stamps[which]).launch()
     }
 
-    fn timing(&self, spans: &[Span], calls: u64, stamped: Option<f64>) -> GpuResult<Timing> {
-        let net = |span: &Span| (span.device - span.overhead).max(0.0);
+    fn timing(&self, spans: &[Span], calls: u64, clock: Option<f64>, overhead: f64) -> Timing {
+        let net = |span: &Span| (span.device - overhead).max(0.0);
         let device: f64 = spans.iter().map(net).sum();
         let host: f64 = spans.iter().map(|span| span.host).sum();
         let told = self.told();
-        let clock_mhz = stamped.or(told.clock_mhz);
-        let reading = DeviceReading { host: host / calls.max(1) as f64, clock_mhz, ..told };
-        Ok(Timing {
+        let clock_mhz = clock.or(told.clock_mhz);
+        Timing {
             time: Duration::from_nanos(device.round() as u64),
-            reading,
+            reading: DeviceReading { host: host / calls.max(1) as f64, clock_mhz, ..told },
             expired: spans.iter().any(|span| span.expired),
-        })
+        }
     }
 
     /// Megahertz between the last two stamps: the median of the multiprocessors.
@@ -346,7 +380,7 @@ impl Stopwatch {
         let span = |kernels: u64| {
             self.median_span(&mut || (0..kernels).try_for_each(|_| self.launch_nothing()))
         };
-        intercept(span(1)?, span(OVERHEAD_KERNELS)?)
+        Ok(intercept(span(1)?, span(OVERHEAD_KERNELS)?))
     }
 
     /// The same with all kernels in a graph.
@@ -356,7 +390,7 @@ impl Stopwatch {
             self.replay(&graph)?;
             self.median_span(&mut || self.replay(&graph))
         };
-        intercept(span(1)?, span(OVERHEAD_KERNELS)?)
+        Ok(intercept(span(1)?, span(OVERHEAD_KERNELS)?))
     }
 
     fn launch_nothing(&self) -> GpuResult<()> {
@@ -374,9 +408,9 @@ impl Stopwatch {
 }
 
 /// The part of a span that does not grow with its kernels, from spans of one and of [`OVERHEAD_KERNELS`].
-fn intercept(one: f64, many: f64) -> GpuResult<f64> {
+fn intercept(one: f64, many: f64) -> f64 {
     let spacing = (many - one) / (OVERHEAD_KERNELS - 1) as f64;
-    Ok((one - spacing).max(0.0))
+    (one - spacing).max(0.0)
 }
 
 /// A gate in the stream that is closed until it is dropped: also when queueing behind it fails.

@@ -1,0 +1,129 @@
+//! The data of a cell on the device, and how it is kept in step with the host's.
+
+use super::super::data::{Data, Stale};
+use super::super::{Fault, Kernel};
+use crate::cuda::{DeviceArguments, Gpu, GpuResult, Held, Slot, bytes_in_words};
+use crate::value::Operand;
+
+/// The data of a cell on the device.
+#[derive(Default)]
+pub(in crate::kernel) struct Resident {
+    /// In the order of the parameters; empty before it is uploaded.
+    pub(super) slots: Vec<Slot>,
+    /// Initial content of those that are written.
+    initial: Vec<Box<dyn Held>>,
+    /// Fresh outputs for kernels that work in place.
+    pub(super) copies: Vec<Vec<Box<dyn Held>>>,
+    /// The copy that was written last, when one was.
+    pub(super) last: Option<usize>,
+}
+
+impl Resident {
+    pub(super) fn written(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.iter().filter(|slot| slot.is_written)
+    }
+
+    /// Bytes of the arguments.
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.iter().map(|slot| slot.value.device_bytes()).sum()
+    }
+}
+
+/// All slots, as they are lent.
+pub(super) fn lenders(slots: &mut [Slot]) -> impl Iterator<Item = &mut (dyn Held + 'static)> {
+    slots.iter_mut().map(|slot| slot.value.as_mut())
+}
+
+/// The same with a copy in place of those that are written.
+pub(super) fn lenders_with<'a>(
+    slots: &'a mut [Slot],
+    copy: Option<&'a mut [Box<dyn Held>]>,
+) -> impl Iterator<Item = &'a mut (dyn Held + 'static)> {
+    let mut copy = copy.map(|copy| copy.iter_mut());
+    slots.iter_mut().map(move |slot| {
+        let replaced = copy.as_mut().filter(|_| slot.is_written).and_then(Iterator::next);
+        match replaced {
+            Some(value) => value.as_mut(),
+            None => slot.value.as_mut(),
+        }
+    })
+}
+
+/// Brings the data to the device, or the device up to date with the host.
+pub(super) fn settle<K: Kernel>(gpu: &Gpu, data: &mut Data<K>) -> Result<(), Fault>
+where
+    for<'a> K::Arguments<'a>: DeviceArguments<'a>,
+{
+    let Data { reads, writes, initial, device, stale, .. } = data;
+    if device.slots.is_empty() {
+        let needed = reads.bytes() + 2 * writes.bytes();
+        let mut free = gpu.free_bytes()?;
+        if needed > free {
+            gpu.reclaim()?;
+            free = gpu.free_bytes()?;
+        }
+        if needed > free {
+            return Err(Fault::Declined(format!(
+                "needs {} of device memory, and {} are free",
+                bytes_in_words(needed as u64),
+                bytes_in_words(free as u64)
+            )));
+        }
+        K::arguments(reads, initial).upload(gpu, &mut device.slots)?;
+        let written = device.slots.iter().filter(|slot| slot.is_written);
+        device.initial = written.map(|s| s.value.duplicate(gpu)).collect::<GpuResult<_>>()?;
+    }
+    match stale {
+        Stale::No => {}
+        Stale::Initial => {
+            let Resident { slots, initial, .. } = device;
+            let written = slots.iter_mut().filter(|slot| slot.is_written);
+            for (slot, initial) in written.zip(initial) {
+                slot.value.assign(initial.as_mut(), gpu)?;
+            }
+        }
+        Stale::Content => {
+            K::arguments(reads, writes).copy_to(gpu, true, &mut lenders(&mut device.slots))?;
+        }
+    }
+    device.last = None;
+    *stale = Stale::No;
+    gpu.synchronize()?;
+    Ok(())
+}
+
+/// As many fresh outputs as there are calls.
+pub(super) fn fresh_copies(gpu: &Gpu, device: &mut Resident, calls: u64) -> GpuResult<()> {
+    let Resident { initial, copies, last, .. } = device;
+    for copy in copies.iter_mut().take(calls as usize) {
+        for (value, initial) in copy.iter_mut().zip(initial.iter_mut()) {
+            value.assign(initial.as_mut(), gpu)?;
+        }
+    }
+    while copies.len() < calls as usize {
+        copies.push(initial.iter().map(|value| value.duplicate(gpu)).collect::<GpuResult<_>>()?);
+    }
+    *last = (calls as usize).checked_sub(1);
+    gpu.synchronize()
+}
+
+/// Fails when something was written beside an array.
+pub(super) fn look_for_trespass<K: Kernel>(gpu: &Gpu, data: &Data<K>) -> Result<(), Fault> {
+    let Some(trespass) = gpu.trespass()? else { return Ok(()) };
+    let owner = data.device.slots.iter().position(|slot| slot.arrays.contains(&trespass.array));
+    let name = match owner.and_then(|slot| K::ENTRY.parameters.get(slot)) {
+        Some(name) => format!("`{name}`"),
+        None => "an array that is none of its parameters".to_owned(),
+    };
+    let side = match trespass.distance {
+        0.. => format!("{} byte(s) after its end", trespass.distance),
+        before => format!("{} byte(s) before its beginning", -before),
+    };
+    let text = format!(
+        "writes out of bounds of {name}, which has {} bytes: {} byte(s) beside it changed, the nearest {side}",
+        trespass.bytes, trespass.changed
+    );
+    // Nobody knows what else it wrote to: others go on in another process.
+    gpu.lose(&text);
+    Err(Fault::Device(text))
+}

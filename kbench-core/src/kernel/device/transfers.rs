@@ -1,0 +1,90 @@
+//! Times of the copies between host and device that a call needs when its data lives on the host.
+
+use std::time::{Duration, Instant};
+
+use super::super::data::Data;
+use super::super::{Fault, InPlace, Kernel};
+use super::resident::lenders;
+use crate::cuda::{DeviceArguments, Gpu, GpuResult, Pinned, Transfers};
+
+/// Copies of which the median is the time of a transfer.
+const TRANSFERS: usize = 9;
+
+/// Bytes of pinned memory that are asked for to time transfers.
+const MOST_PINNED: usize = 1 << 30;
+
+/// Times of the copies that one call needs.
+pub(super) fn transfers<K: Kernel>(gpu: &Gpu, data: &mut Data<K>) -> Result<Transfers, Fault>
+where
+    for<'a> K::Arguments<'a>: DeviceArguments<'a>,
+{
+    let in_place = K::ENTRY.in_place != InPlace::No;
+    let sizes = |up: bool| -> Vec<usize> {
+        let slots = data.device.slots.iter();
+        let moved = slots.filter(|s| if up { in_place || !s.is_written } else { s.is_written });
+        moved.map(|slot| slot.value.device_bytes()).filter(|bytes| *bytes > 0).collect()
+    };
+    let (up, down) = (sizes(true), sizes(false));
+    let h2d_pinned_ns = pinned(gpu, &up, Way::Up)?;
+    let d2h_pinned_ns = pinned(gpu, &down, Way::Down)?;
+    let Data { reads, writes, initial, device, .. } = data;
+    let h2d_ns = median(gpu, &mut || {
+        K::arguments(reads, initial).copy_to(gpu, in_place, &mut lenders(&mut device.slots))
+    })?;
+    let d2h_ns = median(gpu, &mut || {
+        K::arguments(reads, writes).copy_from(gpu, &mut lenders(&mut device.slots))
+    })?;
+    Ok(Transfers {
+        h2d_ns: Some(h2d_ns),
+        h2d_pinned_ns,
+        d2h_ns: Some(d2h_ns),
+        d2h_pinned_ns,
+        h2d_bytes: up.iter().sum::<usize>() as u64,
+        d2h_bytes: down.iter().sum::<usize>() as u64,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Up,
+    Down,
+}
+
+/// The same number of copies of the same sizes, from or to pinned memory; none where that is too much to ask for.
+fn pinned(gpu: &Gpu, sizes: &[usize], way: Way) -> Result<Option<f64>, Fault> {
+    let all: usize = sizes.iter().sum();
+    if all > MOST_PINNED {
+        return Ok(None);
+    }
+    let mut host = Pinned::new(gpu, all)?;
+    host.bytes_mut().fill(0x5a);
+    let mut device = sizes.iter().map(|n| gpu.zeros::<u8>(*n)).collect::<GpuResult<Vec<_>>>()?;
+    let time = median(gpu, &mut || {
+        let mut rest = host.bytes_mut();
+        for device in &mut device {
+            let (part, others) = rest.split_at_mut(device.len());
+            match way {
+                Way::Up => gpu.copy_to(part, device)?,
+                Way::Down => gpu.copy_from(device, part)?,
+            }
+            rest = others;
+        }
+        Ok(())
+    })?;
+    Ok(Some(time))
+}
+
+/// Nanoseconds of some copies by the host's clock, until the device is done.
+fn median(gpu: &Gpu, copy: &mut dyn FnMut() -> GpuResult<()>) -> Result<f64, Fault> {
+    let mut times = Vec::with_capacity(TRANSFERS);
+    let begun = Instant::now();
+    while times.is_empty() || times.len() < TRANSFERS && begun.elapsed() < Duration::from_secs(1) {
+        gpu.synchronize()?;
+        let start = Instant::now();
+        copy()?;
+        gpu.synchronize()?;
+        times.push(start.elapsed().as_nanos() as f64);
+    }
+    times.sort_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
