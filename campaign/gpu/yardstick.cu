@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -201,6 +202,14 @@ static Buffer buffer(size_t length) {
     return Buffer(static_cast<float*>(memory), [](float* pointer) { CHECK(cudaFree(pointer)); });
 }
 
+static Buffer uploaded(const std::vector<float>& values) {
+    Buffer filled = buffer(values.size());
+    CHECK(cudaMemcpy(filled.get(), values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice));
+    // The stream of the measurements does not wait for the default stream.
+    CHECK(cudaDeviceSynchronize());
+    return filled;
+}
+
 // Uniform in [−1, 1), from a linear congruential generator (Knuth's MMIX constants): zeros would draw less power, and
 // so run at other clocks.
 static Buffer uniform(size_t length, unsigned long long seed) {
@@ -210,11 +219,22 @@ static Buffer uniform(size_t length, unsigned long long seed) {
         state = state * 6364136223846793005ull + 1442695040888963407ull;
         value = static_cast<float>(state >> 40) / static_cast<float>(1 << 23) - 1.0f;
     }
-    Buffer filled = buffer(length);
-    CHECK(cudaMemcpy(filled.get(), values.data(), length * sizeof(float), cudaMemcpyHostToDevice));
-    // The stream of the measurements does not wait for the default stream.
-    CHECK(cudaDeviceSynchronize());
-    return filled;
+    return uploaded(values);
+}
+
+// Normal with mean 0 and variance 1 (Box and Muller), which is what kbench gives these kernels.
+static Buffer normal(size_t length, unsigned long long seed) {
+    std::vector<float> values(length);
+    unsigned long long state = seed;
+    auto next = [&state] {
+        state = state * 6364136223846793005ull + 1442695040888963407ull;
+        return (static_cast<double>(state >> 11) + 0.5) / 9007199254740992.0;
+    };
+    for (float& value : values) {
+        const double radius = std::sqrt(-2.0 * std::log(next()));
+        value = static_cast<float>(radius * std::cos(6.283185307179586 * next()));
+    }
+    return uploaded(values);
 }
 
 static unsigned int blocks_for(size_t work, size_t work_per_block) {
@@ -246,7 +266,7 @@ static std::string rows_size(size_t rows, size_t dim) {
 static Case rms_norm_case(size_t rows, size_t dim) {
     return {"rms_norm", rows_size(rows, dim), [rows, dim] {
         const void* rms_norm = kernel("normalisation.cu", "rms_norm");
-        return [rows, dim, rms_norm, x = uniform(rows * dim, 1), w = uniform(dim, 2), out = buffer(rows * dim)](
+        return [rows, dim, rms_norm, x = normal(rows * dim, 1), w = normal(dim, 2), out = buffer(rows * dim)](
                    cudaStream_t stream) {
             launch(rms_norm, blocks_for(rows, 1), 256, stream, x.get(), w.get(), 1e-5f, out.get(), dim);
         };
@@ -256,7 +276,7 @@ static Case rms_norm_case(size_t rows, size_t dim) {
 static Case softmax_case(size_t rows, size_t dim) {
     return {"softmax", rows_size(rows, dim), [rows, dim] {
         const void* softmax = kernel("normalisation.cu", "softmax");
-        return [rows, dim, softmax, x = uniform(rows * dim, 1), out = buffer(rows * dim)](cudaStream_t stream) {
+        return [rows, dim, softmax, x = normal(rows * dim, 1), out = buffer(rows * dim)](cudaStream_t stream) {
             launch(softmax, blocks_for(rows, 1), 256, stream, x.get(), out.get(), dim);
         };
     }};

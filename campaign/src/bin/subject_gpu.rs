@@ -2,9 +2,10 @@
 //! is a device.
 
 use std::cell::RefCell;
+use std::sync::Arc;
 
 use kbench::GpuError;
-use kbench::cuda::cudarc::driver::DriverError;
+use kbench::cuda::cudarc::driver::{CudaSlice, CudaStream, DriverError};
 use kbench::prelude::*;
 
 const SOURCE: Source = Source::new(include_str!("../../gpu/subject.cu")).named("subject.cu");
@@ -51,6 +52,11 @@ pub fn arithmetic_heavier(
 thread_local! {
     /// What the memory kernels read: made once in every process, and not part of the data that is checked.
     static ARRAY: RefCell<Option<DeviceSlice<u32>>> = const { RefCell::new(None) };
+}
+
+thread_local! {
+    /// Another stream, with an array to work on.
+    static ELSEWHERE: RefCell<Option<(Arc<CudaStream>, CudaSlice<u8>)>> = const { RefCell::new(None) };
 }
 
 /// y ← 2·x beside reading so many words of an array.
@@ -123,8 +129,18 @@ faulty! {
     /// Does most of its work where nobody times it.
     escapes(gpu, x, y) {
         let failed = |error: DriverError| GpuError(format!("{error:?}"));
-        let elsewhere = gpu.context().new_stream().map_err(failed)?;
-        let _work = elsewhere.alloc_zeros::<u8>(4 << 30).map_err(failed)?;
+        ELSEWHERE.with_borrow_mut(|elsewhere| {
+            let (stream, array) = match elsewhere {
+                Some(known) => known,
+                None => {
+                    let stream = gpu.context().new_stream().map_err(failed)?;
+                    let array = stream.alloc_zeros::<u8>(1 << 30).map_err(failed)?;
+                    elsewhere.insert((stream, array))
+                }
+            };
+            // Some milliseconds of work, which take the host a few microseconds to ask for.
+            (0..20).try_for_each(|_| stream.memset_zeros(array).map_err(failed))
+        })?;
         gpu.kernel(SOURCE, "twice")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
     }
 

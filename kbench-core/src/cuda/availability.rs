@@ -86,13 +86,10 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// `NVIDIA H200 (139.8 GiB, sm_90, CUDA 13.0)`.
+    /// `NVIDIA H200 · 140 GiB · CUDA 13.0, driver 580.159.04`.
     pub fn summary(&self) -> String {
         let gib = self.memory_bytes as f64 / (1u64 << 30) as f64;
         let driver = self.driver.as_ref().map_or_else(String::new, |d| format!(", driver {d}"));
-        format!(
-            "{} · {gib:.0} GiB · compute {} · CUDA {}{driver}",
-            self.name, self.compute_capability, self.cuda
-        )
+        format!("{} · {gib:.0} GiB · CUDA {}{driver}", self.name, self.cuda)
     }
 }

@@ -143,12 +143,19 @@ pub struct Limits {
     pub wash_out: bool,
     /// How many times as long as usual a sample should last.
     pub stretch: f64,
+    /// Nanoseconds that a sample should not fall below, however short time is.
+    pub shortest: f64,
 }
 
 impl Limits {
     /// As many as one likes.
-    pub const NONE: Limits =
-        Limits { per_batch: u64::MAX, total: u64::MAX, wash_out: true, stretch: 1.0 };
+    pub const NONE: Limits = Limits {
+        per_batch: u64::MAX,
+        total: u64::MAX,
+        wash_out: true,
+        stretch: 1.0,
+        shortest: 0.0,
+    };
 }
 
 /// A routine that runs on the calling thread.
