@@ -3,68 +3,20 @@
 
 use std::collections::HashMap;
 
-use serde::{Deserialize, Serialize};
-
-use super::devices::{DeviceRequest, Devices};
+use super::devices::Devices;
 use super::link::{Launcher, LinkError};
-use super::protocol::{CellRequest, PROTOCOL, Place, Reply, Request, RowRequest};
+use super::protocol::{
+    CellRequest, CheckRequest, CheckedReply, DeviceRequest, PROTOCOL, Place, Reply, Request,
+    RowRequest, WrongReply,
+};
 use super::subject::Names;
 use crate::check::{
-    Bench, Check, CheckedRow, Coverage, DeviceChecks, ErrorFigures, Origin, Reason, Remark, Wrong,
+    Bench, Check, CheckedRow, Coverage, DeviceChecks, ErrorFigures, Origin, Reason, Wrong,
 };
 use crate::kernel::{Fault, KernelEntry, Mode};
 use crate::plan::{Plan, Row, Size};
 use crate::registry::Registry;
 use crate::watch::{Stage, Watch};
-
-/// Which rows to check.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CheckRequest {
-    /// Version of the protocol.
-    pub protocol: u32,
-    /// Seed of the data.
-    pub seed: u64,
-    /// At which sizes.
-    pub coverage: Coverage,
-    /// The cells with their rows; modes do not matter.
-    pub cells: Vec<CellRequest>,
-    /// Where CUDA variants run.
-    #[serde(default)]
-    pub device: DeviceRequest,
-}
-
-/// What was found about a row.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct CheckedReply {
-    /// The row.
-    #[serde(flatten)]
-    pub place: Place,
-    /// What is wrong with it.
-    pub wrong: Option<WrongReply>,
-    /// Why it cannot run, when that is nobody's fault.
-    pub declined: Option<String>,
-    /// Whether it broke its device: others are to go on in another process.
-    pub ends: bool,
-    /// Distance from the reference.
-    pub errors: Option<ErrorFigures>,
-    /// Remarks.
-    pub remarks: Vec<Remark>,
-}
-
-/// What is wrong with a row.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct WrongReply {
-    /// In words.
-    pub reason: String,
-    /// Whether it broke, and did not just give a wrong result.
-    pub is_fault: bool,
-    /// At which size.
-    pub size: String,
-    /// With which seed.
-    pub seed: u64,
-    /// Who chose the size.
-    pub origin: Origin,
-}
 
 impl CheckedReply {
     fn of(place: Place, check: Check) -> Self {

@@ -1,26 +1,12 @@
 //! The device of a worker, opened when a row first needs it.
 
-use std::path::PathBuf;
-
-use serde::{Deserialize, Serialize};
-
+use super::protocol::DeviceRequest;
 use crate::cuda::{Ceilings, GpuResult};
 #[cfg(feature = "cuda")]
 use crate::cuda::{Gpu, Stopwatch};
 use crate::kernel::{Caller, Mode};
 #[cfg(feature = "cuda")]
 use std::rc::Rc;
-
-/// Which device rows run on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DeviceRequest {
-    /// Its number.
-    #[serde(default)]
-    pub ordinal: usize,
-    /// Folder to which the assembly of device code is written.
-    #[serde(default)]
-    pub dump: Option<PathBuf>,
-}
 
 /// The device of one process.
 #[derive(Default)]

@@ -27,16 +27,16 @@ mod subject;
 
 pub use answer::Worker;
 pub use calibrate::{MEMORY_CAP, RowCalibration};
-pub use checks::{CheckRequest, CheckedReply, WorkerChecks, WrongReply};
-pub use devices::DeviceRequest;
+pub use checks::WorkerChecks;
 pub use link::{Launcher, Link, LinkError, SameProcess};
 pub use order::Order;
 #[cfg(unix)]
 pub use process::{Processes, serve};
 pub use profile::profile_rows;
 pub use protocol::{
-    Block, CellRequest, Done, FailedRow, InspectedRow, PROTOCOL, Place, Preparation, PreparedCell,
-    Reply, Request, RowRequest, Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits,
+    Block, CellRequest, CheckRequest, CheckedReply, DeviceRequest, Done, FailedRow, InspectedRow,
+    PROTOCOL, Place, Preparation, PreparedCell, Reply, Request, RowRequest, Sample, Sampling,
+    Visit, VisitRow, VisitedBlock, Visits, WrongReply,
 };
 pub use quiet::{chain_of, is_contaminated, quiet_level};
 

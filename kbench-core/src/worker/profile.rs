@@ -1,9 +1,8 @@
 //! Profiling: some rows of a cell are called once each, inside ranges that profilers show.
 
 use super::checks::cell_request;
-use super::devices::DeviceRequest;
 use super::link::Launcher;
-use super::protocol::{PROTOCOL, Preparation, Reply, Request};
+use super::protocol::{DeviceRequest, PROTOCOL, Preparation, Reply, Request};
 use crate::plan::Plan;
 
 /// Calls some rows of one cell; gives a line about each.

@@ -1,11 +1,12 @@
 //! What controller and worker say to each other: one JSON object per line. `docs/worker-protocol.md` tells the same in
 //! words, for those who write a worker in another language.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use super::calibrate::RowCalibration;
-use super::checks::{CheckRequest, CheckedReply};
-use super::devices::DeviceRequest;
+use crate::check::{Coverage, ErrorFigures, Origin, Remark};
 use crate::cuda::{Ceilings, DeviceFigures, DeviceReading};
 use crate::gauge::{Allocations, CounterFigures};
 use crate::kernel::Mode;
@@ -100,6 +101,66 @@ pub struct Sampling {
     pub iterations: Option<u64>,
     /// Seconds after which no further cell is calibrated.
     pub patience_seconds: f64,
+}
+
+/// Which device rows run on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceRequest {
+    /// Its number.
+    #[serde(default)]
+    pub ordinal: usize,
+    /// Folder to which the assembly of device code is written.
+    #[serde(default)]
+    pub dump: Option<PathBuf>,
+}
+
+/// Which rows to check.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CheckRequest {
+    /// Version of the protocol.
+    pub protocol: u32,
+    /// Seed of the data.
+    pub seed: u64,
+    /// At which sizes.
+    pub coverage: Coverage,
+    /// The cells with their rows; modes do not matter.
+    pub cells: Vec<CellRequest>,
+    /// Where CUDA variants run.
+    #[serde(default)]
+    pub device: DeviceRequest,
+}
+
+/// What was found about a row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct CheckedReply {
+    /// The row.
+    #[serde(flatten)]
+    pub place: Place,
+    /// What is wrong with it.
+    pub wrong: Option<WrongReply>,
+    /// Why it cannot run, when that is nobody's fault.
+    pub declined: Option<String>,
+    /// Whether it broke its device: others are to go on in another process.
+    pub ends: bool,
+    /// Distance from the reference.
+    pub errors: Option<ErrorFigures>,
+    /// Remarks.
+    pub remarks: Vec<Remark>,
+}
+
+/// What is wrong with a row.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct WrongReply {
+    /// In words.
+    pub reason: String,
+    /// Whether it broke, and did not just give a wrong result.
+    pub is_fault: bool,
+    /// At which size.
+    pub size: String,
+    /// With which seed.
+    pub seed: u64,
+    /// Who chose the size.
+    pub origin: Origin,
 }
 
 /// Which blocks to take.
