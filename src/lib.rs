@@ -197,12 +197,12 @@ pub mod prelude {
 
     #[cfg(feature = "run")]
     pub use kbench_core::{
-        cuda::{DeviceSlice, Gpu, GpuResult, Source},
+        cuda::{DeviceSlice, Gpu, GpuResult, MatrixProduct, Source},
         value::{
             Element, F8E4M3, F8E5M2, bf16, constant, f16, integers, normal, range, uniform, zeros,
         },
     };
 
     #[cfg(not(feature = "run"))]
-    pub use crate::{DeviceSlice, Element, Gpu, GpuResult, Source};
+    pub use crate::{DeviceSlice, Element, Gpu, GpuResult, MatrixProduct, Source};
 }

@@ -12,7 +12,8 @@ build() {
     mkdir -p "$1"
     cargo build --release --example suite
     cargo build --release --package campaign --bin subject_gpu
-    cp target/release/examples/suite target/release/subject_gpu "$0" "$1"
+    local built=${CARGO_TARGET_DIR:-target}/release
+    cp "$built/examples/suite" "$built/subject_gpu" tests/gpu.sh "$1"
     local tests
     tests=$(cargo test --release --no-run --message-format json \
         --package kbench-core --features kbench-core/cuda --test device \

@@ -1,6 +1,5 @@
 //! Matrix product of row-major matrices: the kernel where order of access decides everything.
 
-use kbench::MatrixProduct;
 use kbench::prelude::*;
 use rayon::prelude::*;
 

@@ -1,4 +1,5 @@
-//! What CUDA variants name, without anything behind it: no device has a value, so nothing here can be called.
+//! What CUDA variants name, without anything behind it: no device has a value, so nothing here can be called. Methods ask for
+//! less than those of the runtime, so that elements of other crates (`half::f16`) need nothing from this one.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -104,32 +105,32 @@ impl Gpu {
     }
 
     /// An array of zeros.
-    pub fn zeros<T: DeviceElement>(&self, _: usize) -> GpuResult<DeviceSlice<T>> {
+    pub fn zeros<T>(&self, _: usize) -> GpuResult<DeviceSlice<T>> {
         match self.0 {}
     }
 
     /// An array with the content of a slice.
-    pub fn upload<T: DeviceElement>(&self, _: &[T]) -> GpuResult<DeviceSlice<T>> {
+    pub fn upload<T>(&self, _: &[T]) -> GpuResult<DeviceSlice<T>> {
         match self.0 {}
     }
 
     /// The content of an array.
-    pub fn download<T: DeviceElement>(&self, _: &DeviceSlice<T>) -> GpuResult<Vec<T>> {
+    pub fn download<T>(&self, _: &DeviceSlice<T>) -> GpuResult<Vec<T>> {
         match self.0 {}
     }
 
     /// Gives an array the content of a slice of the same length.
-    pub fn copy_to<T: DeviceElement>(&self, _: &[T], _: &mut DeviceSlice<T>) -> GpuResult<()> {
+    pub fn copy_to<T>(&self, _: &[T], _: &mut DeviceSlice<T>) -> GpuResult<()> {
         match self.0 {}
     }
 
     /// Gives a slice the content of an array of the same length.
-    pub fn copy_from<T: DeviceElement>(&self, _: &DeviceSlice<T>, _: &mut [T]) -> GpuResult<()> {
+    pub fn copy_from<T>(&self, _: &DeviceSlice<T>, _: &mut [T]) -> GpuResult<()> {
         match self.0 {}
     }
 
     /// Gives an array the content of another one of the same length.
-    pub fn copy_within_device<T: DeviceElement>(
+    pub fn copy_within_device<T>(
         &self,
         _: &DeviceSlice<T>,
         _: &mut DeviceSlice<T>,
@@ -159,7 +160,7 @@ pub struct BlasLt(Infallible);
 
 impl BlasLt {
     /// d ← a·b.
-    pub fn multiply<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+    pub fn multiply<A, B, D>(
         &self,
         _: &MatrixProduct,
         _: &DeviceSlice<A>,
@@ -170,7 +171,7 @@ impl BlasLt {
     }
 
     /// d ← (s·a)·(t·b), each operand with a factor on the device.
-    pub fn multiply_scaled<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+    pub fn multiply_scaled<A, B, D>(
         &self,
         _: &MatrixProduct,
         _: (&DeviceSlice<A>, Option<&DeviceSlice<f32>>),
@@ -232,7 +233,7 @@ impl Launch<'_> {
     }
 
     /// The next argument.
-    pub fn arg(self, _: impl KernelArgument) -> Self {
+    pub fn arg<T>(self, _: T) -> Self {
         match self.never {}
     }
 
@@ -248,22 +249,6 @@ pub trait Dimensions {}
 impl Dimensions for usize {}
 impl Dimensions for (usize, usize) {}
 impl Dimensions for (usize, usize, usize) {}
-
-/// What a kernel of device code can be given.
-pub trait KernelArgument {}
-
-macro_rules! number_argument {
-    ($($type:ty)*) => {$(
-        impl KernelArgument for $type {}
-    )*};
-}
-
-number_argument! { f32 f64 i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
-
-impl<T> KernelArgument for &DeviceSlice<T> {}
-impl<T> KernelArgument for &mut DeviceSlice<T> {}
-impl<T> KernelArgument for DeviceView<'_, T> {}
-impl<T> KernelArgument for DeviceViewMut<'_, T> {}
 
 /// An array on a device: what a `Vec<T>` of the kernel's inputs becomes for a CUDA variant.
 #[derive(Debug)]

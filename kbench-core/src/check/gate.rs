@@ -15,6 +15,9 @@ use crate::value::{Element, Poison};
 /// After this long no further trial of a variant is begun: a kernel that takes seconds is not checked for minutes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// A relative tolerance above this lets mistakes pass that anybody would see.
+const LOOSE: f64 = 0.1;
+
 /// The checks of one kernel: data, expected results, and the rules by which variants are compared with them.
 pub struct Gate {
     kernel: &'static KernelEntry,
@@ -191,6 +194,7 @@ impl Gate {
             (!finding.deterministic, Remark::NotDeterministic),
             (unverified, Remark::UnverifiedBase),
             (finding.unknown, Remark::NoReference),
+            (finding.errors.as_ref().is_some_and(|e| e.tolerance > LOOSE), Remark::LooseCheck),
             (finding.errors.is_none() && !finding.unknown, Remark::NothingToCompare),
         ];
         for (applies, remark) in remarks {

@@ -51,6 +51,8 @@ pub enum Remark {
     NoReference,
     /// Zeros would pass as well: the data or the tolerance cannot tell right from wrong.
     WeakCheck,
+    /// The tolerance is so wide that mistakes pass.
+    LooseCheck,
     /// The kernel has no output that could be compared.
     NothingToCompare,
     /// Two calls on the same input gave different bits, both within the tolerance.
@@ -70,6 +72,9 @@ impl fmt::Display for Remark {
             }
             Remark::WeakCheck => {
                 "weak check: zeros would pass too, so the check cannot tell right from wrong; give other inputs or a smaller `tolerance`"
+            }
+            Remark::LooseCheck => {
+                "loose check: the tolerance is over 10 %, so a wrong result may pass; give a smaller `tolerance`"
             }
             Remark::NothingToCompare => {
                 "nothing to compare: no output has an element that can be looked into"

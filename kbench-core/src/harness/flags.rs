@@ -53,7 +53,7 @@ pub(super) const FLAGS: &[Flag] = &[
     switch(
         "test",
         Group::Mode,
-        "check on small sizes and measure nothing (the default without --bench)",
+        "check on small sizes and measure nothing (the default of bench targets without --bench)",
     ),
     switch("list", Group::Mode, "list what is selected; runs nothing"),
     switch("list-kernels", Group::Mode, "list kernels with their types and variants"),

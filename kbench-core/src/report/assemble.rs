@@ -19,6 +19,7 @@ use crate::plan::Cell;
 use crate::worker::{Block, Sample};
 
 const TOO_FEW: &str = "too few samples for a comparison; raise --budget or select less";
+const NO_FIGURES: &str = "not compared: its base has no figures";
 const NO_BASE: &str = "not compared: its base is not selected";
 const NO_TIME: &str = "takes no time: an empty loop is as long, so the compiler has removed the work, or there is none";
 const LOADED: &str = "the machine was busy nearly all the time: times are those of a busy machine";
@@ -70,6 +71,9 @@ pub fn assemble(
                     Some((base, Some(comparison))) => {
                         let floor = measured.clock_share(index, [base, row]);
                         comparisons.push((rows.len(), Comparison { floor, ..comparison }));
+                    }
+                    Some((base, None)) if observed.times(base).is_empty() => {
+                        report.remarks.push(NO_FIGURES.into());
                     }
                     Some((_, None)) => report.remarks.push(TOO_FEW.into()),
                     None if cell.base.is_none() => report.remarks.push(NO_BASE.into()),

@@ -191,9 +191,14 @@ pub(super) fn add_ceiling(
     let arithmetic = flops.and_then(|flops| {
         let rate = |element: &str| Some((element.to_owned(), flops / ceilings.rate(element)?));
         let own = rate(&report.element.to_lowercase().replace("f8", ""))?;
-        // Faster than its own type allows: it may use the matrix units' form of it.
-        let shortened = rate("tf32").filter(|_| report.element == "f32" && own.1 > seconds);
-        Some(shortened.unwrap_or(own))
+        // Faster than its own type allows: its operands may have fewer bits than what it is named after. Then the slowest rate
+        // counts that it does not exceed, or the fastest that there is.
+        let mut faster: Vec<(String, f64)> =
+            ceilings.matrix.iter().filter_map(|known| rate(&known.element)).collect();
+        faster.sort_by(|a, b| b.1.total_cmp(&a.1));
+        faster.retain(|other| other.1 < own.1);
+        let fits = faster.iter().find(|other| other.1 <= seconds).or(faster.last()).cloned();
+        Some(fits.filter(|_| own.1 > IMPOSSIBLE * seconds).unwrap_or(own))
     });
     let binding = [memory, arithmetic].into_iter().flatten().max_by(|a, b| a.1.total_cmp(&b.1));
     let Some((name, floor)) = binding else { return };
