@@ -15,7 +15,7 @@ use crate::value::{Element, Poison};
 /// After this long no further trial of a variant is begun: a kernel that takes seconds is not checked for minutes.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A relative tolerance above this lets mistakes pass that anybody would see.
+/// A default tolerance above this lets mistakes pass that anybody would see.
 const LOOSE: f64 = 0.1;
 
 /// The checks of one kernel: data, expected results, and the rules by which variants are compared with them.
@@ -190,11 +190,15 @@ impl Gate {
 
     fn note(&self, variant: &VariantEntry, finding: Finding, check: &mut Check) {
         let unverified = variant.is_base && self.kernel.reference.is_none() && !finding.unknown;
+        // What its author has written is meant.
+        let is_given = variant.tolerance.or(self.kernel.tolerance).is_some();
+        let is_loose = |errors: &ErrorFigures| errors.tolerance > LOOSE && !is_given;
+        let is_loose = finding.errors.as_ref().is_some_and(is_loose);
         let remarks = [
             (!finding.deterministic, Remark::NotDeterministic),
             (unverified, Remark::UnverifiedBase),
             (finding.unknown, Remark::NoReference),
-            (finding.errors.as_ref().is_some_and(|e| e.tolerance > LOOSE), Remark::LooseCheck),
+            (is_loose, Remark::LooseCheck),
             (finding.errors.is_none() && !finding.unknown, Remark::NothingToCompare),
         ];
         for (applies, remark) in remarks {

@@ -51,7 +51,7 @@ pub enum Remark {
     NoReference,
     /// Zeros would pass as well: the data or the tolerance cannot tell right from wrong.
     WeakCheck,
-    /// The tolerance is so wide that mistakes pass.
+    /// The default tolerance is so wide that mistakes pass.
     LooseCheck,
     /// The kernel has no output that could be compared.
     NothingToCompare,
@@ -74,7 +74,7 @@ impl fmt::Display for Remark {
                 "weak check: zeros would pass too, so the check cannot tell right from wrong; give other inputs or a smaller `tolerance`"
             }
             Remark::LooseCheck => {
-                "loose check: the tolerance is over 10 %, so a wrong result may pass; give a smaller `tolerance`"
+                "loose check: the default tolerance is over 10 % here, so a wrong result may pass; give a `tolerance`"
             }
             Remark::NothingToCompare => {
                 "nothing to compare: no output has an element that can be looked into"
