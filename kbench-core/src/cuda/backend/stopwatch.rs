@@ -8,7 +8,7 @@
 //! stopwatch is made, is subtracted from every span, so that a span of one call is what that call adds to a stream.
 //!
 //! Beside every span the host's clock is read, from the opening of the gate until the whole device is idle: work that
-//! escapes the events, on another stream, shows there. Stamps of all multiprocessors before and after tell their clock.
+//! escapes the events, on another stream, shows there if it is not over before the gate opens. Stamps of all multiprocessors before and after tell their clock.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
