@@ -4,11 +4,12 @@
 //!
 //! A span is what two events of the device have between them. The stream is held by a gate while start event, calls and
 //! end event are queued, and then opened: the host's part of launching is over before the first event is taken. Two
-//! events around k empty kernels that follow each other take `overhead + k · spacing`; the overhead, measured when a
-//! stopwatch is made, is subtracted from every span, so that a span of one call is what that call adds to a stream.
+//! events around k empty kernels that follow each other take `overhead + k · spacing`; the overhead, measured before the
+//! first span counts, is subtracted from every span, so that a span of one call is what that call adds to a stream.
 //!
 //! Beside every span the host's clock is read, from the opening of the gate until the whole device is idle: work that
-//! escapes the events, on another stream, shows there if it is not over before the gate opens. Stamps of all multiprocessors before and after tell their clock.
+//! escapes the events, on another stream, shows there if it is not over before the gate opens. Stamps of all
+//! multiprocessors before and after tell their clock.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
@@ -136,24 +137,12 @@ impl Stopwatch {
     /// Nanoseconds that two events take by themselves, which are subtracted from every span; measured when it is first
     /// asked for.
     pub fn overhead_ns(&self) -> GpuResult<f64> {
-        match self.overhead.get() {
-            Some(overhead) => Ok(*overhead),
-            None => {
-                let measured = self.measure_overhead()?;
-                Ok(*self.overhead.get_or_init(|| measured))
-            }
-        }
+        known_or(&self.overhead, || self.measure_overhead())
     }
 
     /// The same for a graph between them.
     fn graph_overhead_ns(&self) -> GpuResult<f64> {
-        match self.graph_overhead.get() {
-            Some(overhead) => Ok(*overhead),
-            None => {
-                let measured = self.measure_graph_overhead()?;
-                Ok(*self.graph_overhead.get_or_init(|| measured))
-            }
-        }
+        known_or(&self.graph_overhead, || self.measure_graph_overhead())
     }
 
     /// The highest clock of the multiprocessors, where NVML tells.
@@ -404,6 +393,17 @@ impl Stopwatch {
         }
         spans.sort_by(f64::total_cmp);
         Ok(spans[OVERHEAD_PAIRS / 2])
+    }
+}
+
+/// What is known, or measured now and known from then on.
+fn known_or(known: &OnceCell<f64>, measure: impl FnOnce() -> GpuResult<f64>) -> GpuResult<f64> {
+    match known.get() {
+        Some(value) => Ok(*value),
+        None => {
+            let measured = measure()?;
+            Ok(*known.get_or_init(|| measured))
+        }
     }
 }
 
