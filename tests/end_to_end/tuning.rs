@@ -76,12 +76,12 @@ fn spin(rounds: usize) -> bool {
     std::hint::black_box((0..rounds).fold(std::hint::black_box(1), turn)) != 0
 }
 
-#[kernel_bench(sizes = [256, 1024, 65_536], inputs = |n| n)]
+#[kernel_bench(sizes = [256, 1024, 16_384, 65_536], inputs = |n| n)]
 fn few(n: usize) -> bool {
     spin(n / 4)
 }
 
-#[kernel_bench(of = few, threshold = tuned(1 << 14))]
+#[kernel_bench(of = few, threshold = tuned(1 << 15))]
 fn many(n: usize) -> bool {
     spin((n + 8192) / 8)
 }
@@ -241,9 +241,10 @@ fn what_is_measured_is_written_taken_by_the_next_build_and_proved_by_the_next_ru
         project.run(&[&fixed[..], flags].concat(), None)
     };
     let first = run(&["--tune"]);
-    // The dispatcher takes the wrong variant at the largest size.
+    // The dispatcher takes the wrong variant at the two largest sizes. At the first of them, which is measured as often as
+    // all others, the threshold costs a third.
     first.assert_code(102);
-    first.assert_stdout("threshold 16384 (default) of many is too high");
+    first.assert_stdout("threshold 32768 (default) of many is too high");
     first.assert_stderr("tuned 1 threshold in `");
     let text = fs::read_to_string(project.file()).expect("it was written");
     let value = text.lines().find_map(|line| line.strip_prefix("value = ")).expect("a value");
