@@ -64,6 +64,8 @@ pub struct DeviceFigures {
     pub peak_bytes: u64,
     /// Bytes of the data that a call writes.
     pub written_bytes: u64,
+    /// Nanoseconds that the device is still busy when the stream is done with a call.
+    pub elsewhere_ns: f64,
     /// What the calls launch.
     pub kernels: Vec<DeviceKernel>,
 }

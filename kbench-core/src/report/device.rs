@@ -99,6 +99,9 @@ const HOST_SLACK: (f64, f64) = (100_000.0, 1.25);
 /// Events never show more than the host sees, but for this share.
 const EVENT_EXCESS: f64 = 1.05;
 
+/// Nanoseconds that the host may take to see that all streams are idle.
+const IDLE_SLACK: f64 = 50_000.0;
+
 const WAITS: &str = "waits for the device within a call: launching is part of its time";
 const THROTTLED: &str = "the device was slowed down (heat, or a power brake) nearly all the time";
 
@@ -110,7 +113,7 @@ pub(super) fn add_device(
     measured: &Measured,
     (cell, row): (usize, usize),
 ) {
-    let DeviceFigures { transfers, peak_bytes, kernels, .. } =
+    let DeviceFigures { transfers, peak_bytes, elsewhere_ns, kernels, .. } =
         known.device.clone().unwrap_or_default();
     let blocks = || measured.measurement.launches.iter().flat_map(move |l| l.cells[cell].iter());
     let readings: Vec<_> = blocks()
@@ -145,12 +148,23 @@ pub(super) fn add_device(
     if readings.iter().any(|(_, reading)| !reading.gated) {
         report.remarks.push(WAITS.into());
     }
+    report.remarks.extend(escape(elsewhere_ns));
     let times: Vec<f64> = readings.iter().map(|(time, _)| *time).collect();
     if let (Some(time), Some(host)) = (median(times), report.device.host_time_ns) {
         let per_batch = known.calibration.map_or(1, |calibration| calibration.calls.per_batch);
         let calls = if mode == Mode::Cold { 1.0 } else { per_batch.max(1) as f64 };
         report.remarks.extend(disagreement(time, host, calls));
     }
+}
+
+/// What to say when the device is still busy after its stream is done with a call.
+fn escape(elsewhere: f64) -> Option<String> {
+    (elsewhere > IDLE_SLACK).then(|| {
+        format!(
+            "leaves the device busy for {} after its stream is done: work on another stream is not in its times",
+            units::time(elsewhere)
+        )
+    })
 }
 
 /// What to say when events and host clock disagree about one of some calls that follow each other.
@@ -344,5 +358,13 @@ mod tests {
         assert!(disagreement(2_000.0, 1_000_000.0, 1.0).is_some());
         assert!(disagreement(100_000.0, 50_000.0, 1.0).is_some());
         assert!(disagreement(2_000.0, 9_000.0, 200.0).is_some());
+    }
+
+    #[test]
+    fn what_is_left_running_on_another_stream_is_told() {
+        assert_eq!(escape(DeviceFigures::default().elsewhere_ns), None);
+        assert_eq!(escape(12_000.0), None);
+        let remark = escape(4_000_000.0).expect("a remark");
+        assert!(remark.starts_with("leaves the device busy for 4.00 ms"), "{remark}");
     }
 }

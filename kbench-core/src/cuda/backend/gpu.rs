@@ -255,6 +255,14 @@ impl Gpu {
         }
     }
 
+    /// Waits until nothing runs on any stream, its own or others.
+    pub(crate) fn wait_until_idle(&self) -> GpuResult<()> {
+        self.synchronize()?;
+        self.bind()?;
+        // SAFETY: the context of this device is the current one.
+        self.done("running on the device", unsafe { sys::cuCtxSynchronize() }.result())
+    }
+
     /// The stream that all work goes to, in cudarc's terms.
     pub fn stream(&self) -> &Arc<CudaStream> {
         &self.stream

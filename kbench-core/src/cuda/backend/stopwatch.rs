@@ -7,9 +7,9 @@
 //! events around k empty kernels that follow each other take `overhead + k · spacing`; the overhead, measured before the
 //! first span counts, is subtracted from every span, so that a span of one call is what that call adds to a stream.
 //!
-//! Beside every span the host's clock is read, from the opening of the gate until the whole device is idle: work that
-//! escapes the events, on another stream, shows there if it is not over before the gate opens. Stamps of all
-//! multiprocessors before and after tell their clock.
+//! Beside every span the host's clock is read, from the opening of the gate until the whole device is idle: what disagrees
+//! with the events shows there. (Other streams do not wait for the gate; what a call leaves running there is looked for
+//! apart, in calls without a gate.) Stamps of all multiprocessors before and after tell their clock.
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
@@ -291,11 +291,8 @@ impl Stopwatch {
             begun = Instant::now();
         }
         drop(gate);
-        self.gpu.synchronize()?;
-        // SAFETY: the context of this device is the current one.
-        let idle = unsafe { sys::cuCtxSynchronize() }.result();
+        self.gpu.wait_until_idle()?;
         let host = begun.elapsed().as_nanos() as f64;
-        self.gpu.done("running on the device", idle)?;
         // SAFETY: both events were recorded and have passed.
         let elapsed = unsafe { result::event::elapsed(self.start.0, self.end.0) };
         let device = f64::from(self.gpu.done("reading events", elapsed)?) * 1e6;

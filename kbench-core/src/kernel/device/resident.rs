@@ -92,6 +92,15 @@ where
     Ok(())
 }
 
+/// Gives what is written its initial content again.
+pub(super) fn renew<K: Kernel>(gpu: &Gpu, data: &mut Data<K>) -> Result<(), Fault>
+where
+    for<'a> K::Arguments<'a>: DeviceArguments<'a>,
+{
+    data.stale = Stale::Initial;
+    settle(gpu, data)
+}
+
 /// As many fresh outputs as there are calls.
 pub(super) fn fresh_copies(gpu: &Gpu, device: &mut Resident, calls: u64) -> GpuResult<()> {
     let Resident { initial, copies, last, .. } = device;
