@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # Device times of the library's CUDA kernels by two judges other than kbench: plain CUDA events (yardstick.jsonl) and the
-# profiler ncu (ncu.csv, a line for each launch; what ncu said is in ncu.log).
-# Usage: [ARCH=90] campaign/gpu/yardstick.sh [FOLDER]
+# profiler ncu (ncu.csv, a line for each launch; what ncu said is in ncu.log). With SUITE, the example of that name, kbench takes
+# the same times (*.json), and `device_times --record FOLDER` sets all three side by side.
+# Usage: [ARCH=90] campaign/gpu/yardstick.sh [FOLDER [SUITE]]
 set -euo pipefail
 architecture=${ARCH:-90}
 built=$(dirname "$0")/../../target/gpu
-results=${1:-$built}
+results=${1:-$built} suite=${2:-}
 yardstick=$built/yardstick
 mkdir -p "$built" "$results"
 
@@ -16,6 +17,24 @@ nvcc -O3 -gencode="arch=compute_$architecture,code=sm_$architecture" -std=c++17 
     -DSOURCES="\"$sources\"" -DARCHITECTURE="\"sm_$architecture$specific\"" -o "$yardstick" \
     "$(dirname "$0")/yardstick.cu"
 "$yardstick" | tee "$results/yardstick.jsonl"
+
+# The same cases: name of the run, kernel, variant, and flags that give the sizes.
+ours() {
+    echo "kbench: $1" >&2
+    "$suite" --kernel "$2" --variant "$3" --cold --hot --graph --no-search --launches 4 --budget 15s \
+        --export "json=$results/$1.json" "${@:4}" > "$results/$1.log" 2>&1 ||
+        { tail -n 5 "$results/$1.log" >&2; exit 1; }
+}
+if [ -n "$suite" ]; then
+    ours saxpy saxpy saxpy_cuda --axis n=1024,65536,1048576,4194304,16777216
+    for kernel in rms_norm softmax; do
+        ours "$kernel-small" "$kernel" "${kernel}_cuda" --axis rows=1,16 --axis dim=1024
+        ours "$kernel-large" "$kernel" "${kernel}_cuda" --axis rows=64,512,8192 --axis dim=4096
+    done
+    for side in 64 384 1024; do
+        ours "matmul-$side" matmul matmul_cuda_tiled --axis "m=$side" --axis "n=$side" --axis "k=$side"
+    done
+fi
 
 if ! command -v ncu > /dev/null; then
     echo "ncu is not on the PATH: there are no durations from the profiler" >&2
