@@ -9,29 +9,31 @@
 mod agreement;
 mod record;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let outcome = match words.as_slice() {
-        ["--record", folder] => {
-            record::gather(Path::new(folder)).map(|times| record::to_csv(&times))
-        }
-        ["--table", file] => record::read(Path::new(file)).map(|times| {
-            format!("{}\n{}", agreement::table(&times), agreement::departures(&times))
-        }),
-        _ => Err("usage: device_times --record FOLDER | --table FILE".to_owned()),
-    };
-    match outcome {
-        Ok(text) => {
-            print!("{text}");
-            ExitCode::SUCCESS
-        }
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::from(2)
         }
     }
+}
+
+fn run() -> Result<(), String> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let text = match words.as_slice() {
+        ["--record", folder] => record::to_csv(&record::gather(Path::new(folder))?),
+        ["--table", file] => {
+            let times = record::read(Path::new(file))?;
+            format!("{}\n{}", agreement::table(&times), agreement::departures(&times))
+        }
+        _ => return Err("usage: device_times --record FOLDER | --table FILE".to_owned()),
+    };
+    let written = std::io::stdout().lock().write_all(text.as_bytes());
+    written.map_err(|error| error.to_string())
 }
