@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::RangeBounds;
 
 use super::{DeviceInfo, GpuResult, Unavailable};
 use crate::value::Element;
@@ -268,12 +268,12 @@ pub struct DeviceViewMut<'a, T> {
 
 impl<T> DeviceSlice<T> {
     /// Some of its elements, to be read.
-    pub fn view(&self, _: Range<usize>) -> DeviceView<'_, T> {
+    pub fn view(&self, _: impl RangeBounds<usize>) -> DeviceView<'_, T> {
         match self.never {}
     }
 
     /// Some of its elements, to be written.
-    pub fn view_mut(&mut self, _: Range<usize>) -> DeviceViewMut<'_, T> {
+    pub fn view_mut(&mut self, _: impl RangeBounds<usize>) -> DeviceViewMut<'_, T> {
         match self.never {}
     }
 

@@ -90,7 +90,7 @@ impl Options {
                 modes: modes(&arguments),
                 device: DeviceRequest {
                     ordinal: arguments.last("device", whole::<usize>)?.unwrap_or(0),
-                    dump: arguments.last("dump", |path| Ok(PathBuf::from(path)))?,
+                    dump: arguments.last("dump", folder)?,
                 },
                 no_gpu: arguments.is_on("no-gpu"),
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
@@ -270,6 +270,17 @@ fn exports(arguments: &Arguments) -> Result<Vec<Export>, String> {
     Ok(exports)
 }
 
+/// A folder, which need not exist yet: it is made when there is something to write.
+fn folder(path: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(path);
+    let existing = path.ancestors().find(|ancestor| ancestor.exists());
+    match existing.filter(|existing| !existing.is_dir()) {
+        Some(file) => Err(format!("`{}` is a file; name a folder", file.display())),
+        None if path.as_os_str().is_empty() => Err("name a folder".into()),
+        None => Ok(path),
+    }
+}
+
 fn whole<T: FromStr>(text: &str) -> Result<T, String> {
     text.replace('_', "").parse().map_err(|_| format!("`{text}` is not a whole number that fits"))
 }
@@ -333,6 +344,8 @@ mod tests {
             (vec!["--export", "xml=x"], "there is no format `xml`"),
             (vec!["--export", "csv=no/such/folder/x.csv"], "does not exist"),
             (vec!["--export", "csv=x", "--export", "json=x"], "named twice"),
+            (vec!["--dump", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")], "name a folder"),
+            (vec!["--dump", ""], "name a folder"),
             (vec!["--partition", "3"], "slice:1/4"),
             (vec!["--axis", "dim"], "dim=64,128"),
             (vec!["--color", "red"], "`red` is not auto, always or never"),

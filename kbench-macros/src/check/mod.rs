@@ -9,8 +9,9 @@ mod instances;
 mod threshold;
 
 use proc_macro2::Span;
+use quote::ToTokens;
 use syn::ext::IdentExt;
-use syn::{ItemFn, LitStr, parse_quote};
+use syn::{ItemFn, LitStr, Type, parse_quote};
 
 use crate::errors::{Errors, quoted};
 use crate::model::{
@@ -79,6 +80,16 @@ fn check_parameters(item: &ItemFn, function: &Function, backend: Backend, errors
     let device = function.parameters.iter().find(|parameter| parameter.access == Access::Device);
     if let (Some(device), false) = (device, backend == Backend::Cuda) {
         errors.at(&device.kind, "only a `cuda` variant is given a `&Gpu`");
+    }
+    for parameter in function.data().filter(|_| backend == Backend::Cuda) {
+        if let Some(Type::Slice(slice)) = referent(&parameter.kind) {
+            let element = slice.elem.to_token_stream();
+            let mutable = if parameter.access == Access::Write { "mut " } else { "" };
+            let text = format!(
+                "data of a CUDA variant is on the device: take `&{mutable}DeviceSlice<{element}>`"
+            );
+            errors.at(&parameter.kind, text);
+        }
     }
     if function.data().count() > MOST_PARAMETERS {
         let text =

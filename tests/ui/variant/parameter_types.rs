@@ -21,6 +21,6 @@ fn access(a: f32, x: &mut [f32], y: &mut [f32]) {
 }
 
 #[kernel_bench(of = kernel, cuda)]
-fn host_slice(_: &Gpu, _: f32, _: &[f32], _: &mut DeviceSlice<f32>) {}
+fn device_element(_: &Gpu, _: f32, _: &DeviceSlice<f64>, _: &mut DeviceSlice<f32>) {}
 
 fn main() {}

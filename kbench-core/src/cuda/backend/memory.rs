@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::marker::PhantomData;
-use std::ops::Range;
+use std::ops::{Bound, Range, RangeBounds};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -156,7 +156,7 @@ impl<T> DeviceSlice<T> {
     /// # Panics
     ///
     /// When the range is not within the array.
-    pub fn view(&self, range: Range<usize>) -> DeviceView<'_, T> {
+    pub fn view(&self, range: impl RangeBounds<usize>) -> DeviceView<'_, T> {
         let (pointer, len) = self.part(range);
         DeviceView { pointer, len, owner: PhantomData }
     }
@@ -166,7 +166,7 @@ impl<T> DeviceSlice<T> {
     /// # Panics
     ///
     /// When the range is not within the array.
-    pub fn view_mut(&mut self, range: Range<usize>) -> DeviceViewMut<'_, T> {
+    pub fn view_mut(&mut self, range: impl RangeBounds<usize>) -> DeviceViewMut<'_, T> {
         let (pointer, len) = self.part(range);
         DeviceViewMut { pointer, len, owner: PhantomData }
     }
@@ -182,15 +182,26 @@ impl<T> DeviceSlice<T> {
         (view(first), view(last))
     }
 
-    fn part(&self, range: Range<usize>) -> (u64, usize) {
-        let Range { start, end } = range;
-        assert!(
-            start <= end && end <= self.len,
-            "elements {start}..{end} of an array that has {}",
-            self.len
-        );
+    fn part(&self, range: impl RangeBounds<usize>) -> (u64, usize) {
+        let Range { start, end } = within(range, self.len);
         (self.device_pointer() + (start * size_of::<T>()) as u64, end - start)
     }
+}
+
+/// The elements that a range means in an array of some length.
+fn within(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
+    let start = match range.start_bound() {
+        Bound::Included(first) => *first,
+        Bound::Excluded(before) => before.saturating_add(1),
+        Bound::Unbounded => 0,
+    };
+    let end = match range.end_bound() {
+        Bound::Included(last) => last.saturating_add(1),
+        Bound::Excluded(end) => *end,
+        Bound::Unbounded => len,
+    };
+    assert!(start <= end && end <= len, "elements {start}..{end} of an array that has {len}");
+    start..end
 }
 
 impl<T: Element> std::fmt::Debug for DeviceSlice<T> {
@@ -237,3 +248,20 @@ macro_rules! view {
 }
 
 view! { DeviceView DeviceViewMut }
+
+#[cfg(test)]
+mod tests {
+    use super::within;
+
+    #[test]
+    fn every_kind_of_range_is_within_an_array() {
+        assert_eq!((within(2..5, 8), within(3.., 8), within(..3, 8)), (2..5, 3..8, 0..3));
+        assert_eq!((within(.., 8), within(2..=7, 8), within(8..8, 8)), (0..8, 2..8, 8..8));
+    }
+
+    #[test]
+    #[should_panic(expected = "elements 4..9 of an array that has 8")]
+    fn a_range_beyond_the_array_is_told() {
+        within(4..=8, 8);
+    }
+}
