@@ -50,13 +50,30 @@ impl Machine {
 
 /// The example that has CUDA variants, on a machine without CUDA but for what is in a folder.
 fn suite(arguments: &[&str], library: Option<&Path>) -> Finished {
+    build(&[]);
+    let deps = std::env::current_exe().expect("a path");
+    let folder = deps.parent().and_then(Path::parent).expect("the folder of this build");
+    run_in(folder, arguments, library)
+}
+
+/// The same, built so that a panic ends the process: none can be caught.
+fn suite_that_aborts(arguments: &[&str], library: Option<&Path>) -> Finished {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aborting");
+    let target = folder.to_str().expect("a path in Unicode");
+    build(&["--config", "profile.dev.panic=\"abort\"", "--target-dir", target]);
+    run_in(&folder.join("debug"), arguments, library)
+}
+
+fn build(flags: &[&str]) {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--example", "suite"])
+        .args(flags)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
     assert!(built.expect("cargo").success());
-    let deps = std::env::current_exe().expect("a path");
-    let folder = deps.parent().and_then(Path::parent).expect("the folder of this build");
+}
+
+fn run_in(folder: &Path, arguments: &[&str], library: Option<&Path>) -> Finished {
     let mut command = Command::new(folder.join("examples/suite"));
     command.args(arguments).env_remove("LD_LIBRARY_PATH").env_remove("CUDA_PATH");
     command.env_remove("CUDA_HOME").env_remove("CUDA_ROOT");
@@ -103,6 +120,24 @@ fn every_lack_has_its_own_reason() {
     let has_compiler = !compiler.stdout.contains("no NVRTC");
     let reason = if has_compiler { "the CUDA driver does not start: " } else { "no NVRTC: " };
     assert_skipped(&compiler, reason);
+}
+
+#[test]
+fn nothing_panics_that_nobody_could_catch() {
+    if has_driver() {
+        return;
+    }
+    let test = ["--test", "--variant", "saxpy_cuda"];
+    assert_skipped(&suite_that_aborts(&test, None), "no CUDA driver: libcuda.so.1 is not found");
+    let no_device = Machine { count: 0, ..MODERN }.library();
+    assert_skipped(&suite_that_aborts(&test, Some(&no_device)), "no CUDA device: ");
+    let list = suite_that_aborts(&["--list", "--variant", "saxpy_cuda"], Some(&no_device));
+    list.assert_code(0);
+    list.assert_stdout("saxpy/saxpy_cuda/f32/n=1024: benchmark");
+    let few = ["--kernel", "saxpy", "--size", "n=1024", "--quick", "--budget", "1s"];
+    let run = suite_that_aborts(&few, Some(&MODERN.library()));
+    run.assert_code(0);
+    run.assert_stdout("2 measured, 0 failed, 1 skipped");
 }
 
 #[test]
