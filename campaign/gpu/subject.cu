@@ -55,6 +55,15 @@ extern "C" __global__ void race(const float* x, float* y, size_t n) {
     tile[threadIdx.x] = (float)(begun & 1023);
 }
 
+// Takes half a millisecond, and one multiprocessor.
+extern "C" __global__ void dawdle() {
+    unsigned long long begun, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begun));
+    do {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (now - begun < 500000);
+}
+
 extern "C" __global__ void forever(const float* x, float* y, size_t n, volatile unsigned* flag) {
     while (*flag == 0) {}
     size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x;

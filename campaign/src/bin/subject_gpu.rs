@@ -2,10 +2,8 @@
 //! is a device.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 
 use kbench::GpuError;
-use kbench::cuda::cudarc::driver::{CudaSlice, CudaStream, DriverError};
 use kbench::prelude::*;
 
 const SOURCE: Source = Source::new(include_str!("../../gpu/subject.cu")).named("subject.cu");
@@ -55,8 +53,8 @@ thread_local! {
 }
 
 thread_local! {
-    /// Another stream, with an array to work on.
-    static ELSEWHERE: RefCell<Option<(Arc<CudaStream>, CudaSlice<u8>)>> = const { RefCell::new(None) };
+    /// The same device once more, which has a stream of its own.
+    static ELSEWHERE: RefCell<Option<Gpu>> = const { RefCell::new(None) };
 }
 
 /// y ← 2·x beside reading so many words of an array.
@@ -128,18 +126,16 @@ faulty! {
 
     /// Does most of its work where nobody times it.
     escapes(gpu, x, y) {
-        let failed = |error: DriverError| GpuError(format!("{error:?}"));
         ELSEWHERE.with_borrow_mut(|elsewhere| {
-            let (stream, array) = match elsewhere {
+            let other = match elsewhere {
                 Some(known) => known,
                 None => {
-                    let stream = gpu.context().new_stream().map_err(failed)?;
-                    let array = stream.alloc_zeros::<u8>(1 << 30).map_err(failed)?;
-                    elsewhere.insert((stream, array))
+                    let opened = Gpu::open(gpu.info().ordinal);
+                    elsewhere.insert(opened.map_err(|why| GpuError(why.to_string()))?)
                 }
             };
-            // A quarter of a millisecond, which takes the host a few microseconds to ask for.
-            stream.memset_zeros(array).map_err(failed)
+            // Work that fills all multiprocessors would hold up the kernel below, and be part of its time.
+            other.kernel(SOURCE, "dawdle")?.launch()
         })?;
         gpu.kernel(SOURCE, "twice")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).launch()
     }
