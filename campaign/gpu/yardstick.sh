@@ -2,9 +2,11 @@
 # Device times of the library's CUDA kernels by two judges other than kbench: plain CUDA events (yardstick.jsonl) and the
 # profiler ncu (ncu.csv, a line for each launch; what ncu said is in ncu.log). With SUITE, the example of that name, kbench takes
 # the same times (*.json), and `device_times --record FOLDER` sets all three side by side.
-# Usage: [ARCH=90] campaign/gpu/yardstick.sh [FOLDER [SUITE]]
+# Usage: [ARCH=90] [PROCESSES=8] campaign/gpu/yardstick.sh [FOLDER [SUITE]]
+#
+# Times depend on where in memory the data lies, which is another place in every process: there are several of each.
 set -euo pipefail
-architecture=${ARCH:-90}
+architecture=${ARCH:-90} processes=${PROCESSES:-8}
 built=$(dirname "$0")/../../target/gpu
 results=${1:-$built} suite=${2:-}
 yardstick=$built/yardstick
@@ -16,12 +18,16 @@ specific=$([ "$architecture" -ge 90 ] && echo a || true)
 nvcc -O3 -gencode="arch=compute_$architecture,code=sm_$architecture" -std=c++17 -lnvrtc \
     -DSOURCES="\"$sources\"" -DARCHITECTURE="\"sm_$architecture$specific\"" -o "$yardstick" \
     "$(dirname "$0")/yardstick.cu"
-"$yardstick" | tee "$results/yardstick.jsonl"
+: > "$results/yardstick.jsonl"
+for process in $(seq "$processes"); do
+    echo "C++: process $process of $processes" >&2
+    "$yardstick" >> "$results/yardstick.jsonl"
+done
 
 # The same cases: name of the run, kernel, variant, and flags that give the sizes.
 ours() {
     echo "kbench: $1" >&2
-    "$suite" --kernel "$2" --variant "$3" --cold --hot --graph --no-search --launches 4 --budget 15s \
+    "$suite" --kernel "$2" --variant "$3" --cold --hot --graph --no-search --launches "$processes" --budget 15s \
         --export "json=$results/$1.json" "${@:4}" > "$results/$1.log" 2>&1 ||
         { tail -n 5 "$results/$1.log" >&2; exit 1; }
 }

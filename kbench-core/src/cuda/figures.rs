@@ -141,3 +141,21 @@ impl Ceilings {
         self.matrix.iter().find(|rate| rate.element == element).map(|rate| rate.flops_per_s)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ceilings_come_back_as_they_were_kept() {
+        let rate = TypeRate { element: "f64".into(), flops_per_s: 61_764_801_287_555.45 };
+        let ceilings = Ceilings {
+            copy_bytes_per_s: 4_276_922_958_040.029_3,
+            memory_bytes_per_s: 4_555_438_137_845.744,
+            matrix: vec![rate],
+            ..Ceilings::default()
+        };
+        let kept = serde_json::to_vec(&ceilings).expect("numbers");
+        assert_eq!(serde_json::from_slice::<Ceilings>(&kept).expect("the same"), ceilings);
+    }
+}

@@ -1,6 +1,6 @@
 //! How far kbench is from those who took the same times otherwise.
 
-use crate::record::Times;
+use crate::record::{Taken, Times};
 
 /// Above this, in microseconds, a departure is a share; below, a time.
 const LONG: f64 = 20.0;
@@ -8,11 +8,15 @@ const LONG: f64 = 20.0;
 /// What kbench's times are held against, by mode: a name, and whose time it is.
 const JUDGES: [(&str, &str, Judge); 3] = [
     ("cold", "`ncu`", |times| times.ncu_us),
-    ("hot", "C++ loop", |times| times.cpp_us),
-    ("graph", "C++ graph", |times| times.cpp_us),
+    ("hot", "C++ loop", |times| times.cpp.map(|taken| taken.us)),
+    ("graph", "C++ graph", |times| times.cpp.map(|taken| taken.us)),
 ];
 
 type Judge = fn(&Times) -> Option<f64>;
+
+fn ours(times: &Times) -> Option<f64> {
+    times.kbench.map(|taken| taken.us)
+}
 
 /// A row for each kernel and size, two columns for each mode.
 pub(crate) fn table(times: &[Times]) -> String {
@@ -29,7 +33,7 @@ pub(crate) fn table(times: &[Times]) -> String {
         for (mode, _, judge) in JUDGES {
             let found =
                 times.iter().find(|t| t.kernel == kernel && t.size == size && t.mode == mode);
-            for value in [found.and_then(|times| times.kbench_us), found.and_then(judge)] {
+            for value in [found.and_then(ours), found.and_then(judge)] {
                 table += &value.map_or_else(|| " |".to_owned(), |us| format!(" {us:.2} |"));
             }
         }
@@ -45,7 +49,7 @@ pub(crate) fn departures(times: &[Times]) -> String {
         let pairs: Vec<(&Times, f64, f64)> = times
             .iter()
             .filter(|times| times.mode == mode)
-            .filter_map(|times| Some((times, times.kbench_us?, judge(times)?)))
+            .filter_map(|times| Some((times, ours(times)?, judge(times)?)))
             .collect();
         let worst = |is_long: bool, far: fn(f64, f64) -> f64, unit: &str| {
             let among = pairs.iter().filter(|(_, _, theirs)| (*theirs > LONG) == is_long);
@@ -67,8 +71,23 @@ pub(crate) fn departures(times: &[Times]) -> String {
             worst(false, share, "%")
         );
     }
+    for (who, taken) in [("kbench", (|t| t.kbench) as By), ("C++", |t| t.cpp)] {
+        let spread =
+            |times: &Times| taken(times).map(|taken| 100.0 * (taken.most / taken.least - 1.0));
+        let widest = times
+            .iter()
+            .filter_map(|times| Some((spread(times)?, times)))
+            .max_by(|a, b| a.0.total_cmp(&b.0));
+        if let Some((spread, Times { kernel, size, mode, .. })) = widest {
+            lines += &format!(
+                "{who}: the slowest process takes up to {spread:.1} % longer than the fastest ({mode}, {kernel} {size})\n"
+            );
+        }
+    }
     lines
 }
+
+type By = fn(&Times) -> Option<Taken>;
 
 #[cfg(test)]
 mod tests {
@@ -79,8 +98,8 @@ mod tests {
             kernel: "saxpy".into(),
             size: size.into(),
             mode: mode.into(),
-            kbench_us: kbench,
-            cpp_us: Some(other),
+            kbench: kbench.map(|us| Taken { us, least: us - 0.1, most: us + 0.1, calls: 8 }),
+            cpp: Some(Taken { us: other, least: other - 0.1, most: other, calls: 8 }),
             ncu_us: (mode == "cold").then_some(other),
             ..Times::default()
         }
@@ -106,6 +125,8 @@ mod tests {
 cold against `ncu`, 2 cases: above 20 µs at most -1.00 % (saxpy n=9,m=2), below +0.25 µs (saxpy n=1,m=2) or +11.11 % (saxpy n=1,m=2)
 hot against C++ loop, 2 cases: above 20 µs at most +1.00 % (saxpy n=9,m=2), below -0.50 µs (saxpy n=1,m=2) or -25.00 % (saxpy n=1,m=2)
 graph against C++ graph, 0 cases: above 20 µs at most nothing, below nothing or nothing
+kbench: the slowest process takes up to 14.3 % longer than the fastest (hot, saxpy n=1,m=2)
+C++: the slowest process takes up to 11.1 % longer than the fastest (graph, saxpy n=1,m=2)
 ";
         assert_eq!(departures(&times), expected);
     }

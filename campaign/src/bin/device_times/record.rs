@@ -5,10 +5,9 @@ use std::path::Path;
 
 use serde_json::Value;
 
-const HEADER: &str =
-    "kernel,size,mode,kbench_us,kbench_calls,cpp_us,cpp_calls,cpp_empty_pair_us,ncu_us";
+const HEADER: &str = "kernel,size,mode,kbench_us,kbench_least_us,kbench_most_us,kbench_calls,cpp_us,cpp_least_us,cpp_most_us,cpp_calls,cpp_empty_pair_us,ncu_us";
 
-/// Microseconds of one call.
+/// Times of one call, in microseconds.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Times {
     /// The entry point of the device code.
@@ -17,22 +16,44 @@ pub(crate) struct Times {
     pub(crate) size: String,
     /// `cold`, `hot` or `graph`.
     pub(crate) mode: String,
-    pub(crate) kbench_us: Option<f64>,
-    /// Calls between two events.
-    pub(crate) kbench_calls: Option<u64>,
+    pub(crate) kbench: Option<Taken>,
     /// Plain CUDA C++ with events; those around a single call are part of the time.
-    pub(crate) cpp_us: Option<f64>,
-    pub(crate) cpp_calls: Option<u64>,
+    pub(crate) cpp: Option<Taken>,
     /// Events around nothing, in the same program.
     pub(crate) cpp_empty_pair_us: Option<f64>,
     /// The profiler, which knows cold calls only.
     pub(crate) ncu_us: Option<f64>,
 }
 
+/// What several processes say of the same call.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Taken {
+    /// Microseconds over all processes.
+    pub(crate) us: f64,
+    /// Microseconds of the fastest process.
+    pub(crate) least: f64,
+    /// Microseconds of the slowest process.
+    pub(crate) most: f64,
+    /// Calls between two events.
+    pub(crate) calls: u64,
+}
+
+impl Taken {
+    /// The geometric mean of what every process says, which is what kbench takes.
+    fn over(processes: &[f64], calls: u64) -> Option<Self> {
+        let logarithms = processes.iter().map(|us| us.ln()).sum::<f64>();
+        (!processes.is_empty()).then(|| Taken {
+            us: (logarithms / processes.len() as f64).exp(),
+            least: processes.iter().copied().fold(f64::INFINITY, f64::min),
+            most: processes.iter().copied().fold(0.0, f64::max),
+            calls,
+        })
+    }
+}
+
 /// What the program in C++, the profiler and kbench left in a folder.
 pub(crate) fn gather(folder: &Path) -> Result<Vec<Times>, String> {
-    let mut times: Vec<Times> =
-        text(&folder.join("yardstick.jsonl"))?.lines().map(of_cpp).collect::<Result<_, _>>()?;
+    let mut times = of_cpp(&text(&folder.join("yardstick.jsonl"))?)?;
     times.retain(|known| known.kernel != "empty");
     add_ncu(&mut times, &text(&folder.join("ncu.csv"))?)?;
     let entries = fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -53,22 +74,16 @@ pub(crate) fn read(path: &Path) -> Result<Vec<Times>, String> {
 }
 
 pub(crate) fn to_csv(times: &[Times]) -> String {
+    let us = |value: Option<f64>| value.map_or_else(String::new, |us| format!("{us:.4}"));
+    let taken = |by: &Option<Taken>| match by {
+        Some(Taken { us, least, most, calls }) => format!("{us:.4},{least:.4},{most:.4},{calls}"),
+        None => ",,,".to_owned(),
+    };
     let mut csv = format!("{HEADER}\n");
-    for known in times {
-        let us = |value: Option<f64>| value.map_or_else(String::new, |us| format!("{us:.4}"));
-        let calls = |value: Option<u64>| value.map_or_else(String::new, |n| n.to_string());
-        let fields = [
-            known.kernel.clone(),
-            format!("\"{}\"", known.size),
-            known.mode.clone(),
-            us(known.kbench_us),
-            calls(known.kbench_calls),
-            us(known.cpp_us),
-            calls(known.cpp_calls),
-            us(known.cpp_empty_pair_us),
-            us(known.ncu_us),
-        ];
-        csv += &(fields.join(",") + "\n");
+    for Times { kernel, size, mode, kbench, cpp, cpp_empty_pair_us, ncu_us } in times {
+        let (kbench, cpp) = (taken(kbench), taken(cpp));
+        let (pair, ncu) = (us(*cpp_empty_pair_us), us(*ncu_us));
+        csv += &format!("{kernel},\"{size}\",{mode},{kbench},{cpp},{pair},{ncu}\n");
     }
     csv
 }
@@ -85,20 +100,28 @@ fn from_csv(csv: &str) -> Result<Vec<Times>, String> {
 fn of_line(line: &str) -> Option<Times> {
     let fields = fields(line);
     let [kernel, size, mode, numbers @ ..] = fields.as_slice() else { return None };
-    let [kbench_us, kbench_calls, cpp_us, cpp_calls, empty_pair, ncu_us] = numbers else {
+    let [k_us, k_least, k_most, k_calls, c_us, c_least, c_most, c_calls, pair, ncu] = numbers
+    else {
         return None;
     };
     Some(Times {
         kernel: kernel.clone(),
         size: size.clone(),
         mode: mode.clone(),
-        kbench_us: number(kbench_us)?,
-        kbench_calls: number(kbench_calls)?,
-        cpp_us: number(cpp_us)?,
-        cpp_calls: number(cpp_calls)?,
-        cpp_empty_pair_us: number(empty_pair)?,
-        ncu_us: number(ncu_us)?,
+        kbench: taken([k_us, k_least, k_most, k_calls])?,
+        cpp: taken([c_us, c_least, c_most, c_calls])?,
+        cpp_empty_pair_us: number(pair)?,
+        ncu_us: number(ncu)?,
     })
+}
+
+/// Four numbers, or nothing; nothing at all when they are neither.
+fn taken([us, least, most, calls]: [&String; 4]) -> Option<Option<Taken>> {
+    if [us, least, most, calls].iter().all(|field| field.is_empty()) {
+        return Some(None);
+    }
+    let [us, least, most] = [number(us)??, number(least)??, number(most)??];
+    Some(Some(Taken { us, least, most, calls: number(calls)?? }))
 }
 
 /// A number, or nothing; nothing at all when it is neither.
@@ -120,18 +143,29 @@ fn fields(line: &str) -> Vec<String> {
     fields
 }
 
-fn of_cpp(line: &str) -> Result<Times, String> {
-    let known: Value = serde_json::from_str(line).map_err(|error| format!("{line}: {error}"))?;
-    let word = |name: &str| known[name].as_str().unwrap_or_default().to_owned();
-    Ok(Times {
-        kernel: word("kernel"),
-        size: word("size"),
-        mode: word("mode"),
-        cpp_us: known["microseconds"].as_f64(),
-        cpp_calls: known["calls"].as_u64(),
-        cpp_empty_pair_us: known["empty_pair_microseconds"].as_f64(),
-        ..Times::default()
-    })
+/// The lines of all processes, of which each has one for the same kernel, size and mode.
+fn of_cpp(lines: &str) -> Result<Vec<Times>, String> {
+    let mut times: Vec<Times> = Vec::new();
+    let mut processes: Vec<Vec<f64>> = Vec::new();
+    for line in lines.lines() {
+        let not_understood = || format!("yardstick.jsonl: not understood: {line}");
+        let known: Value = serde_json::from_str(line).map_err(|_| not_understood())?;
+        let [kernel, size, mode] =
+            ["kernel", "size", "mode"].map(|name| known[name].as_str().unwrap_or_default());
+        let us = known["microseconds"].as_f64().ok_or_else(not_understood)?;
+        let same =
+            times.iter().position(|t| t.kernel == kernel && t.size == size && t.mode == mode);
+        let place = same.unwrap_or_else(|| {
+            let [kernel, size, mode] = [kernel, size, mode].map(str::to_owned);
+            let cpp_empty_pair_us = known["empty_pair_microseconds"].as_f64();
+            times.push(Times { kernel, size, mode, cpp_empty_pair_us, ..Times::default() });
+            processes.push(Vec::new());
+            times.len() - 1
+        });
+        processes[place].push(us);
+        times[place].cpp = Taken::over(&processes[place], known["calls"].as_u64().unwrap_or(0));
+    }
+    Ok(times)
 }
 
 /// Adds the medians of the profiler's launches.
@@ -152,8 +186,7 @@ fn add_ncu(times: &mut [Times], csv: &str) -> Result<(), String> {
                 durations.push(nanoseconds / 1e3);
             }
         }
-        durations.sort_by(f64::total_cmp);
-        known.ncu_us = durations.get(durations.len() / 2).copied();
+        known.ncu_us = median(durations);
     }
     Ok(())
 }
@@ -170,11 +203,27 @@ fn add_kbench(times: &mut [Times], document: &Value) {
                 && row["size"] == known.size.as_str()
                 && row["mode"] == known.mode.as_str()
             {
-                known.kbench_us = row["time_ns"].as_f64().map(|nanoseconds| nanoseconds / 1e3);
-                known.kbench_calls = row["calls"].as_u64();
+                known.kbench = of_row(row);
             }
         }
     }
+}
+
+/// The time of a row, with the medians of its fastest and its slowest process.
+fn of_row(row: &Value) -> Option<Taken> {
+    let launches = row["samples"].as_array()?.iter().map(|launch| {
+        let blocks = launch.as_array().into_iter().flatten();
+        let times = blocks.flat_map(|block| block.as_array().into_iter().flatten());
+        median(times.filter_map(Value::as_f64).map(|nanoseconds| nanoseconds / 1e3).collect())
+    });
+    let launches: Vec<f64> = launches.flatten().collect();
+    let over = Taken::over(&launches, row["calls"].as_u64()?)?;
+    Some(Taken { us: row["time_ns"].as_f64()? / 1e3, ..over })
+}
+
+fn median(mut values: Vec<f64>) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
 }
 
 fn text(path: &Path) -> Result<String, String> {
@@ -189,7 +238,8 @@ mod tests {
 
     #[test]
     fn three_judges_meet_in_one_line() {
-        let mut times = vec![of_cpp(CPP).expect("a line")];
+        let slower = CPP.replace("4.5", "18.0");
+        let mut times = of_cpp(&format!("{CPP}\n{slower}\n")).expect("two lines");
         let ncu = "case,kernel,size,launch,unit,duration\n\
                    3,softmax,\"rows=1,dim=8\",0,ns,3100\n\
                    3,softmax,\"rows=1,dim=8\",1,ns,2900\n\
@@ -198,23 +248,27 @@ mod tests {
         add_ncu(&mut times, ncu).expect("durations");
         let row = |size: &str, time: f64| {
             serde_json::json!({"device_kernels": [{"name": "softmax"}], "size": size, "mode": "cold",
-                "time_ns": time, "calls": 8})
+                "time_ns": time, "calls": 8, "samples": [[[3000.0, 3010.0], [3020.0]], [[3090.0]]]})
         };
         let document =
             serde_json::json!({"rows": [row("rows=1,dim=8", 3050.0), row("rows=4,dim=8", 1.0)]});
         add_kbench(&mut times, &document);
         let csv = to_csv(&times);
-        let line = "softmax,\"rows=1,dim=8\",cold,3.0500,8,4.5000,1,1.2800,3.0000";
+        let line = "softmax,\"rows=1,dim=8\",cold,3.0500,3.0100,3.0900,8,9.0000,4.5000,18.0000,1,1.2800,3.0000";
         assert_eq!(csv.lines().nth(1), Some(line));
-        assert_eq!(from_csv(&csv), Ok(times));
+        assert_eq!(from_csv(&csv).map(|read| to_csv(&read)), Ok(csv));
     }
 
     #[test]
     fn what_is_not_understood_is_told() {
         assert!(from_csv("kernel,size\n").is_err_and(|error| error.contains(HEADER)));
-        let short = format!("{HEADER}\nsaxpy,n=1,cold\n");
-        assert!(from_csv(&short).is_err_and(|error| error.contains("saxpy,n=1,cold")));
-        let mut times = vec![of_cpp(CPP).expect("a line")];
+        for wrong in ["saxpy,n=1,cold", "saxpy,n=1,cold,1.0,,,,,,,,,", "saxpy,n=1,cold,,,,,,,,,,x"]
+        {
+            let csv = format!("{HEADER}\n{wrong}\n");
+            assert!(from_csv(&csv).is_err_and(|error| error.contains(wrong)), "{wrong}");
+        }
+        assert!(of_cpp("no json").is_err_and(|error| error.contains("no json")));
+        let mut times = of_cpp(CPP).expect("a line");
         let minutes = "case,kernel,size,launch,unit,duration\n3,softmax,\"rows=1,dim=8\",0,min,3\n";
         assert!(add_ncu(&mut times, minutes).is_err());
     }

@@ -381,7 +381,8 @@ impl Gpu {
         let too_large = || GpuError(format!("{len} elements of {} are too many bytes", T::NAME));
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         // The zone behind begins right after the last element, and ends where the next array may begin.
-        let whole = bytes.checked_add(2 * GUARD).ok_or_else(too_large)?.next_multiple_of(512);
+        let guarded = bytes.checked_add(2 * GUARD).ok_or_else(too_large)?;
+        let whole = guarded.checked_next_multiple_of(GUARD).ok_or_else(too_large)?;
         self.bind()?;
         // Taking the memory and giving it back are operations of the stream, too.
         self.count_operations(2);
