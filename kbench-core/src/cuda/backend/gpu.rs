@@ -15,7 +15,9 @@ use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 use super::blas::BlasLt;
 use super::compile::{Source, compile};
 use super::launch::{Function, Launch, Module, Recorded};
-use super::memory::{Allocation, DeviceElement, DeviceSlice, GUARD, Ledger, PATTERN, Zone};
+use super::memory::{
+    Allocation, DeviceElement, DeviceSlice, GUARD, Ledger, PATTERN, Zone, guarded,
+};
 use super::{STICKY, describe, library};
 use crate::cuda::{DeviceInfo, GpuError, GpuResult, Unavailable, bytes_in_words};
 
@@ -381,8 +383,7 @@ impl Gpu {
         let too_large = || GpuError(format!("{len} elements of {} are too many bytes", T::NAME));
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         // The zone behind begins right after the last element, and ends where the next array may begin.
-        let guarded = bytes.checked_add(2 * GUARD).ok_or_else(too_large)?;
-        let whole = guarded.checked_next_multiple_of(GUARD).ok_or_else(too_large)?;
+        let whole = guarded(bytes).ok_or_else(too_large)?;
         self.bind()?;
         // Taking the memory and giving it back are operations of the stream, too.
         self.count_operations(2);

@@ -21,6 +21,11 @@ use crate::value::{Element, F8E4M3, F8E5M2};
 /// begin matters: reading rows of 16 KiB from arrays that began at any multiple of 512 bytes took 6 % longer.
 pub(super) const GUARD: usize = 16 << 10;
 
+/// Bytes of an array together with its guard zones; nothing when there are too many.
+pub(super) fn guarded(bytes: usize) -> Option<usize> {
+    bytes.checked_add(2 * GUARD)?.checked_next_multiple_of(GUARD)
+}
+
 /// What guard zones are filled with.
 pub(super) const PATTERN: u8 = 0xa7;
 
@@ -254,7 +259,15 @@ view! { DeviceView DeviceViewMut }
 
 #[cfg(test)]
 mod tests {
-    use super::within;
+    use super::{GUARD, guarded, within};
+
+    #[test]
+    fn arrays_take_up_whole_multiples_of_a_guard_zone() {
+        assert_eq!(guarded(0), Some(2 * GUARD));
+        assert_eq!(guarded(1), Some(3 * GUARD));
+        assert_eq!(guarded(GUARD), Some(3 * GUARD));
+        assert_eq!([guarded(usize::MAX), guarded(usize::MAX - 2 * GUARD)], [None, None]);
+    }
 
     #[test]
     fn every_kind_of_range_is_within_an_array() {
