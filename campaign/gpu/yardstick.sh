@@ -4,7 +4,7 @@
 # the same times (*.json), and `device_times --record FOLDER` sets all three side by side.
 # Usage: [ARCH=90] [PROCESSES=8] campaign/gpu/yardstick.sh [FOLDER [SUITE]]
 #
-# Times depend on where in memory the data lies, which is another place in every process: there are several of each.
+# Times differ from process to process, not least because data lies elsewhere: there are several of each.
 set -euo pipefail
 architecture=${ARCH:-90} processes=${PROCESSES:-8}
 built=$(dirname "$0")/../../target/gpu
