@@ -14,6 +14,12 @@ const JUDGES: [(&str, &str, Judge); 3] = [
 
 type Judge = fn(&Times) -> Option<f64>;
 
+/// Those who took times in several processes.
+const WITNESSES: [(&str, Witness); 2] =
+    [("kbench", |times| times.kbench), ("C++", |times| times.cpp)];
+
+type Witness = fn(&Times) -> Option<Taken>;
+
 fn ours(times: &Times) -> Option<f64> {
     times.kbench.map(|taken| taken.us)
 }
@@ -71,23 +77,28 @@ pub(crate) fn departures(times: &[Times]) -> String {
             worst(false, share, "%")
         );
     }
-    for (who, taken) in [("kbench", (|t| t.kbench) as By), ("C++", |t| t.cpp)] {
-        let spread =
-            |times: &Times| taken(times).map(|taken| 100.0 * (taken.most / taken.least - 1.0));
+    lines
+}
+
+/// How far processes are apart at most, a line for each witness.
+pub(crate) fn spreads(times: &[Times]) -> String {
+    let mut lines = String::new();
+    for (name, witness) in WITNESSES {
         let widest = times
             .iter()
-            .filter_map(|times| Some((spread(times)?, times)))
+            .filter_map(|times| {
+                witness(times).map(|Taken { least, most, .. }| (most / least, times))
+            })
             .max_by(|a, b| a.0.total_cmp(&b.0));
-        if let Some((spread, Times { kernel, size, mode, .. })) = widest {
+        if let Some((ratio, Times { kernel, size, mode, .. })) = widest {
             lines += &format!(
-                "{who}: the slowest process takes up to {spread:.1} % longer than the fastest ({mode}, {kernel} {size})\n"
+                "{name}: the slowest process takes up to {:.1} % longer than the fastest ({mode}, {kernel} {size})\n",
+                100.0 * (ratio - 1.0)
             );
         }
     }
     lines
 }
-
-type By = fn(&Times) -> Option<Taken>;
 
 #[cfg(test)]
 mod tests {
@@ -125,10 +136,13 @@ mod tests {
 cold against `ncu`, 2 cases: above 20 µs at most -1.00 % (saxpy n=9,m=2), below +0.25 µs (saxpy n=1,m=2) or +11.11 % (saxpy n=1,m=2)
 hot against C++ loop, 2 cases: above 20 µs at most +1.00 % (saxpy n=9,m=2), below -0.50 µs (saxpy n=1,m=2) or -25.00 % (saxpy n=1,m=2)
 graph against C++ graph, 0 cases: above 20 µs at most nothing, below nothing or nothing
+";
+        assert_eq!(departures(&times), expected);
+        let expected = "\
 kbench: the slowest process takes up to 14.3 % longer than the fastest (hot, saxpy n=1,m=2)
 C++: the slowest process takes up to 11.1 % longer than the fastest (graph, saxpy n=1,m=2)
 ";
-        assert_eq!(departures(&times), expected);
+        assert_eq!(spreads(&times), expected);
     }
 
     #[test]

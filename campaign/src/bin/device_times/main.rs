@@ -1,8 +1,8 @@
 //! Do three judges agree about times on a device? Puts kbench's beside those of `ncu` and of plain CUDA C++.
 //!
 //! `device_times --record FOLDER` reads what `campaign/gpu/yardstick.sh FOLDER SUITE` has left there, and prints one line of CSV
-//! for each kernel, size and mode; `device_times --table FILE` prints the table of docs/gpu.md from such lines, and how far
-//! kbench is from the others at most.
+//! for each kernel, size and mode; `device_times --table FILE` prints the table of docs/gpu.md from such lines, how far
+//! kbench is from the others at most, and how far processes are from each other.
 
 #![forbid(unsafe_code)]
 
@@ -30,7 +30,8 @@ fn run() -> Result<(), String> {
         ["--record", folder] => record::to_csv(&record::gather(Path::new(folder))?),
         ["--table", file] => {
             let times = record::read(Path::new(file))?;
-            format!("{}\n{}", agreement::table(&times), agreement::departures(&times))
+            let (table, departures) = (agreement::table(&times), agreement::departures(&times));
+            format!("{table}\n{departures}{}", agreement::spreads(&times))
         }
         _ => return Err("usage: device_times --record FOLDER | --table FILE".to_owned()),
     };
