@@ -1,50 +1,89 @@
-// One output element from one element of each input, bound by memory: ELEMENTWISE_GRAIN consecutive elements for each
-// thread, as one load or store of 16 bytes wherever the addresses allow it.
+// One output element from one element of each input, bound by memory: every thread reads ELEMENTWISE_PACKS vectors of 16
+// bytes of each input before it computes, so that enough of them are on their way to keep memory busy.
 //
-// Launched with as many threads as it takes to cover n at ELEMENTWISE_GRAIN elements each.
+// Launched with as many threads as it takes to cover n at ELEMENTWISE_PACKS packs each, in blocks of any size.
 
-static constexpr size_t ELEMENTWISE_GRAIN = 4;
+#include "common.cuh"
 
-// Every thread starts at a multiple of 16 bytes from the base, so the base decides for all of them.
-static __device__ __forceinline__ bool elementwise_aligned(const float* base) {
-    return reinterpret_cast<size_t>(base) % sizeof(float4) == 0;
+static constexpr unsigned int ELEMENTWISE_PACKS = 2;
+
+// out[i] ← function(x[i])
+template <typename T, typename Function>
+static __device__ __forceinline__ void map_one(const T* x, T* out, size_t n, Function function) {
+    constexpr size_t LENGTH = Pack<T>::LENGTH;
+    // Packs of neighbouring threads are neighbours; those of one thread are a block apart.
+    const size_t first = (static_cast<size_t>(blockIdx.x) * blockDim.x * ELEMENTWISE_PACKS + threadIdx.x) * LENGTH;
+    const size_t step = blockDim.x * LENGTH;
+    if (first + (ELEMENTWISE_PACKS - 1) * step + LENGTH <= n && is_aligned(x) && is_aligned(out)) {
+        Pack<T> packs[ELEMENTWISE_PACKS];
+#pragma unroll
+        for (unsigned int p = 0; p < ELEMENTWISE_PACKS; ++p) {
+            packs[p] = stream_pack(x + first + p * step);
+        }
+#pragma unroll
+        for (unsigned int p = 0; p < ELEMENTWISE_PACKS; ++p) {
+#pragma unroll
+            for (unsigned int i = 0; i < LENGTH; ++i) {
+                packs[p].values[i] = narrow<T>(function(widen(packs[p].values[i])));
+            }
+            stream_pack(out + first + p * step, packs[p]);
+        }
+        return;
+    }
+    for (unsigned int p = 0; p < ELEMENTWISE_PACKS; ++p) {
+        for (size_t i = first + p * step; i < first + p * step + LENGTH && i < n; ++i) {
+            out[i] = narrow<T>(function(widen(x[i])));
+        }
+    }
 }
 
-static __device__ __forceinline__ size_t elementwise_first() {
-    return (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * ELEMENTWISE_GRAIN;
+// out[i] ← function(x[i], y[i])
+template <typename T, typename Function>
+static __device__ __forceinline__ void map_two(const T* x, const T* y, T* out, size_t n, Function function) {
+    constexpr size_t LENGTH = Pack<T>::LENGTH;
+    const size_t first = (static_cast<size_t>(blockIdx.x) * blockDim.x * ELEMENTWISE_PACKS + threadIdx.x) * LENGTH;
+    const size_t step = blockDim.x * LENGTH;
+    if (first + (ELEMENTWISE_PACKS - 1) * step + LENGTH <= n && is_aligned(x) && is_aligned(y) && is_aligned(out)) {
+        Pack<T> left[ELEMENTWISE_PACKS];
+        Pack<T> right[ELEMENTWISE_PACKS];
+#pragma unroll
+        for (unsigned int p = 0; p < ELEMENTWISE_PACKS; ++p) {
+            left[p] = stream_pack(x + first + p * step);
+            right[p] = stream_pack(y + first + p * step);
+        }
+#pragma unroll
+        for (unsigned int p = 0; p < ELEMENTWISE_PACKS; ++p) {
+#pragma unroll
+            for (unsigned int i = 0; i < LENGTH; ++i) {
+                left[p].values[i] = narrow<T>(function(widen(left[p].values[i]), widen(right[p].values[i])));
+            }
+            stream_pack(out + first + p * step, left[p]);
+        }
+        return;
+    }
+    for (unsigned int p = 0; p < ELEMENTWISE_PACKS; ++p) {
+        for (size_t i = first + p * step; i < first + p * step + LENGTH && i < n; ++i) {
+            out[i] = narrow<T>(function(widen(x[i]), widen(y[i])));
+        }
+    }
 }
 
 // y ← a·x + y
-extern "C" __global__ void saxpy(float a, const float* __restrict__ x, float* __restrict__ y, size_t n) {
-    const size_t first = elementwise_first();
-    if (first + ELEMENTWISE_GRAIN <= n && elementwise_aligned(x) && elementwise_aligned(y)) {
-        const float4 from = *reinterpret_cast<const float4*>(x + first);
-        float4 to = *reinterpret_cast<const float4*>(y + first);
-        to.x += a * from.x;
-        to.y += a * from.y;
-        to.z += a * from.z;
-        to.w += a * from.w;
-        *reinterpret_cast<float4*>(y + first) = to;
-    } else {
-        for (size_t i = first; i < first + ELEMENTWISE_GRAIN && i < n; ++i) {
-            y[i] += a * x[i];
-        }
-    }
+extern "C" __global__ void saxpy(float a, const float* x, float* y, size_t n) {
+    map_two(x, y, y, n, [a](float x, float y) { return a * x + y; });
 }
 
-// out ← x + y
-extern "C" __global__ void add(
-    const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ out, size_t n) {
-    const size_t first = elementwise_first();
-    if (first + ELEMENTWISE_GRAIN <= n && elementwise_aligned(x) && elementwise_aligned(y) &&
-        elementwise_aligned(out)) {
-        const float4 left = *reinterpret_cast<const float4*>(x + first);
-        const float4 right = *reinterpret_cast<const float4*>(y + first);
-        *reinterpret_cast<float4*>(out + first) =
-            make_float4(left.x + right.x, left.y + right.y, left.z + right.z, left.w + right.w);
-    } else {
-        for (size_t i = first; i < first + ELEMENTWISE_GRAIN && i < n; ++i) {
-            out[i] = x[i] + y[i];
-        }
+#define UNARY(T, suffix)                                                                                               \
+    extern "C" __global__ void relu_##suffix(const T* x, T* out, size_t n) {                                           \
+        map_one(x, out, n, [](float x) { return x < 0.0f ? 0.0f : x; });                                               \
+    }                                                                                                                  \
+    extern "C" __global__ void silu_##suffix(const T* x, T* out, size_t n) {                                           \
+        map_one(x, out, n, [](float x) { return x / (1.0f + __expf(-x)); });                                           \
     }
-}
+FOR_FLOATS(UNARY)
+
+#define BINARY(T, suffix)                                                                                              \
+    extern "C" __global__ void add_##suffix(const T* x, const T* y, T* out, size_t n) {                                \
+        map_two(x, y, out, n, [](float x, float y) { return x + y; });                                                 \
+    }
+FOR_FLOATS(BINARY)

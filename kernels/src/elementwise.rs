@@ -3,21 +3,27 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-const SOURCE: Source = Source::new(include_str!("../cuda/elementwise.cu")).named("elementwise.cu");
+use crate::shared::float::BUFFER;
+use crate::shared::tasks::GRAIN;
+use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorised};
 
-/// Elements that one task handles: long enough to hide the cost of a task, short enough to share a cache level.
-const GRAIN: usize = 1 << 14;
+const SOURCE: Source =
+    Source::new(include_str!("../cuda/elementwise.cu")).named("elementwise.cu").headers(COMMON);
 
 /// y ← a·x + y
 #[kernel_bench(
-    sizes = [1 << 10, 1 << 14, 1 << 18, 1 << 22],
+    sizes = ["tiny" => (n = 1 << 12), "small" => (n = 1 << 16), "medium" => (n = 1 << 20), "large" => (n = 1 << 22)],
     inputs = |n| (0.5, uniform(n), uniform(n)),
     in_place = reuse,
     flops = |n| 2 * n,
-    bytes = |n| 12 * n,
     reference = saxpy_f64,
 )]
 pub fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
+    vectorised(saxpy_body, (a, x, y));
+}
+
+#[inline(always)]
+fn saxpy_body(a: f32, x: &[f32], y: &mut [f32]) {
     for (y, x) in y.iter_mut().zip(x) {
         *y += a * x;
     }
@@ -29,7 +35,7 @@ pub fn saxpy_rayon(a: f32, x: &[f32], y: &mut [f32]) {
     y.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN)).for_each(|(y, x)| saxpy(a, x, y));
 }
 
-/// [`saxpy`] on a GPU, four elements per thread.
+/// [`saxpy`] on a GPU.
 #[kernel_bench(of = saxpy, cuda)]
 pub fn saxpy_cuda(
     gpu: &Gpu,
@@ -38,7 +44,8 @@ pub fn saxpy_cuda(
     y: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
     let n = x.len();
-    gpu.kernel(SOURCE, "saxpy")?.over(n.div_ceil(4), 256).arg(a).arg(x).arg(y).arg(n).launch()
+    let threads = n.div_ceil(elements_per_thread::<f32>());
+    gpu.kernel(SOURCE, "saxpy")?.over(threads, 256).arg(a).arg(x).arg(y).arg(n).launch()
 }
 
 fn saxpy_f64(a: f64, x: &[f64], y: &mut [f64]) {
@@ -47,43 +54,67 @@ fn saxpy_f64(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// out ← x + y
-#[kernel_bench(
-    sizes = [1 << 10, 1 << 14, 1 << 18, 1 << 22],
-    inputs = |n| (uniform(n), uniform(n), zeros(n)),
-    flops = |n| n,
-    bytes = |n| 12 * n,
-    reference = add_f64,
-)]
-pub fn add(x: &[f32], y: &[f32], out: &mut [f32]) {
-    for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
-        *out = x + y;
-    }
+/// Elements that a thread of device code handles: ELEMENTWISE_PACKS times 16 bytes.
+fn elements_per_thread<T>() -> usize {
+    2 * 16 / size_of::<T>()
 }
 
-/// [`add`] on all cores.
-#[kernel_bench(of = add, parallel, threshold = tuned(140_000))]
-pub fn add_rayon(x: &[f32], y: &[f32], out: &mut [f32]) {
-    out.par_chunks_mut(GRAIN)
-        .zip(x.par_chunks(GRAIN))
-        .zip(y.par_chunks(GRAIN))
-        .for_each(|((out, x), y)| add(x, y, out));
+/// A function of one element as a kernel: in order, on all cores, on a GPU, and in f64.
+macro_rules! unary {
+    ($(#[$documentation:meta])* $kernel:ident, $rayon:ident, $cuda:ident, $device:literal, $exact:ident: flops = $flops:literal, |$x:ident| $value:expr, f64: $wide:expr) => {
+        $(#[$documentation])*
+        #[kernel_bench(
+            sizes = ["tiny" => (n = 1 << 12), "small" => (n = 1 << 16), "medium" => (n = 1 << 20), "large" => (n = 1 << 22)],
+            inputs = |n| (normal(n), zeros(n)),
+            flops = |n| $flops * n,
+            reference = $exact,
+            types = [f32, f16, bf16],
+        )]
+        pub fn $kernel<T: Float>(x: &[T], out: &mut [T]) {
+            #[inline(always)]
+            fn body<T: Float>(x: &[T], out: &mut [T]) {
+                let mut buffer = BUFFER;
+                for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+                    let x = T::read(x, &mut buffer);
+                    T::write(out, |out| {
+                        for (out, &$x) in out.iter_mut().zip(x) {
+                            *out = $value;
+                        }
+                    });
+                }
+            }
+            vectorised(body::<T>, (x, out));
+        }
+
+        #[doc = concat!("[`", stringify!($kernel), "`] on all cores.")]
+        #[kernel_bench(of = $kernel, parallel, threshold = tuned(140_000), types = [f32, f16, bf16])]
+        pub fn $rayon<T: Float>(x: &[T], out: &mut [T]) {
+            out.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN)).for_each(|(out, x)| $kernel(x, out));
+        }
+
+        #[doc = concat!("[`", stringify!($kernel), "`] on a GPU.")]
+        #[kernel_bench(of = $kernel, cuda, types = [f32, f16, bf16])]
+        pub fn $cuda<T: Float>(gpu: &Gpu, x: &DeviceSlice<T>, out: &mut DeviceSlice<T>) -> GpuResult<()> {
+            let n = x.len();
+            let threads = n.div_ceil(elements_per_thread::<T>());
+            gpu.kernel(SOURCE, entry!(T, $device))?.over(threads, 256).arg(x).arg(out).arg(n).launch()
+        }
+
+        fn $exact(x: &[f64], out: &mut [f64]) {
+            for (out, &$x) in out.iter_mut().zip(x) {
+                *out = $wide;
+            }
+        }
+    };
 }
 
-/// [`add`] on a GPU, four elements per thread.
-#[kernel_bench(of = add, cuda)]
-pub fn add_cuda(
-    gpu: &Gpu,
-    x: &DeviceSlice<f32>,
-    y: &DeviceSlice<f32>,
-    out: &mut DeviceSlice<f32>,
-) -> GpuResult<()> {
-    let n = x.len();
-    gpu.kernel(SOURCE, "add")?.over(n.div_ceil(4), 256).arg(x).arg(y).arg(out).arg(n).launch()
+unary! {
+    /// out ← max(x, 0)
+    relu, relu_rayon, relu_cuda, "relu", relu_f64: flops = 1, |x| if x < 0.0 { 0.0 } else { x },
+    f64: x.max(0.0)
 }
-
-fn add_f64(x: &[f64], y: &[f64], out: &mut [f64]) {
-    for i in 0..out.len() {
-        out[i] = x[i] + y[i];
-    }
+unary! {
+    /// out ← x / (1 + e^−x), also called swish
+    silu, silu_rayon, silu_cuda, "silu", silu_f64: flops = 4, |x| x * math::sigmoid(x),
+    f64: x / (1.0 + (-x).exp())
 }

@@ -86,6 +86,11 @@ impl Source {
     pub const fn options(self, _: &'static [&'static str]) -> Self {
         self
     }
+
+    /// Headers that travel with the program.
+    pub const fn headers(self, _: &'static [(&'static str, &'static str)]) -> Self {
+        self
+    }
 }
 
 impl From<&'static str> for Source {
@@ -106,6 +111,11 @@ impl Gpu {
 
     /// An array of zeros.
     pub fn zeros<T>(&self, _: usize) -> GpuResult<DeviceSlice<T>> {
+        match self.0 {}
+    }
+
+    /// An array whose content is whatever the last call left there.
+    pub fn scratch<T>(&self, _: usize) -> GpuResult<Scratch<'_, T>> {
         match self.0 {}
     }
 
@@ -255,6 +265,27 @@ impl Dimensions for (usize, usize, usize) {}
 pub struct DeviceSlice<T> {
     never: Infallible,
     element: PhantomData<T>,
+}
+
+/// An array whose content is whatever the last call left there.
+#[derive(Debug)]
+pub struct Scratch<'g, T> {
+    array: DeviceSlice<T>,
+    gpu: PhantomData<&'g Gpu>,
+}
+
+impl<T> std::ops::Deref for Scratch<'_, T> {
+    type Target = DeviceSlice<T>;
+
+    fn deref(&self) -> &DeviceSlice<T> {
+        &self.array
+    }
+}
+
+impl<T> std::ops::DerefMut for Scratch<'_, T> {
+    fn deref_mut(&mut self) -> &mut DeviceSlice<T> {
+        &mut self.array
+    }
 }
 
 /// Elements of an array on a device, to be read.

@@ -54,6 +54,11 @@ impl Source {
     pub const fn options(self, _: &'static [&'static str]) -> Self {
         self
     }
+
+    /// Headers that travel with the program.
+    pub const fn headers(self, _: &'static [(&'static str, &'static str)]) -> Self {
+        self
+    }
 }
 
 impl From<&'static str> for Source {
@@ -79,6 +84,11 @@ impl Gpu {
 
     /// An array of zeros.
     pub fn zeros<T: DeviceElement>(&self, _: usize) -> GpuResult<DeviceSlice<T>> {
+        match self.0 {}
+    }
+
+    /// An array whose content is whatever the last call left there.
+    pub fn scratch<T: DeviceElement>(&self, _: usize) -> GpuResult<Scratch<'_, T>> {
         match self.0 {}
     }
 
@@ -244,12 +254,35 @@ impl<T> KernelArgument for &DeviceSlice<T> {}
 impl<T> KernelArgument for &mut DeviceSlice<T> {}
 impl<T> KernelArgument for DeviceView<'_, T> {}
 impl<T> KernelArgument for DeviceViewMut<'_, T> {}
+impl<T> KernelArgument for &Scratch<'_, T> {}
+impl<T> KernelArgument for &mut Scratch<'_, T> {}
 
 /// An array on a device: what a `Vec<T>` of the kernel's inputs becomes for a CUDA variant.
 #[derive(Debug)]
 pub struct DeviceSlice<T> {
     never: Infallible,
     element: PhantomData<T>,
+}
+
+/// An array whose content is whatever the last call left there.
+#[derive(Debug)]
+pub struct Scratch<'g, T> {
+    array: DeviceSlice<T>,
+    gpu: PhantomData<&'g Gpu>,
+}
+
+impl<T> std::ops::Deref for Scratch<'_, T> {
+    type Target = DeviceSlice<T>;
+
+    fn deref(&self) -> &DeviceSlice<T> {
+        &self.array
+    }
+}
+
+impl<T> std::ops::DerefMut for Scratch<'_, T> {
+    fn deref_mut(&mut self) -> &mut DeviceSlice<T> {
+        &mut self.array
+    }
 }
 
 /// Elements of an array on a device, to be read.

@@ -41,7 +41,7 @@ pub use arguments::{DeviceArguments, DeviceValue, Held, Slot, Upload};
 pub use availability::{DeviceInfo, Unavailable};
 pub use chosen::{
     BlasLt, DeviceElement, DeviceSlice, DeviceView, DeviceViewMut, Dimensions, Gpu, KernelArgument,
-    Launch, MatrixProduct, Source, devices,
+    Launch, MatrixProduct, Scratch, Source, devices,
 };
 #[cfg(feature = "cuda")]
 pub use chosen::{Compiled, Graph, Queue, Stopwatch, Timing, compile, cudarc};

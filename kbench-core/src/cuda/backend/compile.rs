@@ -20,12 +20,13 @@ pub struct Source {
     pub(super) text: &'static str,
     pub(super) name: &'static str,
     pub(super) options: &'static [&'static str],
+    pub(super) headers: &'static [(&'static str, &'static str)],
 }
 
 impl Source {
     /// The text of a file, as `include_str!` gives it.
     pub const fn new(text: &'static str) -> Self {
-        Source { text, name: "kernel.cu", options: &[] }
+        Source { text, name: "kernel.cu", options: &[], headers: &[] }
     }
 
     /// The file's name, for the compiler's messages.
@@ -36,6 +37,22 @@ impl Source {
     /// Options of NVRTC.
     pub const fn options(self, options: &'static [&'static str]) -> Self {
         Source { options, ..self }
+    }
+
+    /// Headers that travel with the program: the name by which `#include "common.cuh"` asks for one, and its text.
+    ///
+    /// ```
+    /// # use kbench_core::cuda::Source;
+    /// const SOURCE: Source = Source::new("#include \"half.cuh\"\nextern \"C\" __global__ void halve(float* x) { *x *= HALF; }")
+    ///     .headers(&[("half.cuh", "static constexpr float HALF = 0.5f;")]);
+    /// ```
+    pub const fn headers(self, headers: &'static [(&'static str, &'static str)]) -> Self {
+        Source { headers, ..self }
+    }
+
+    /// Its own text and those of its headers, with their names.
+    fn texts(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        std::iter::once((self.name, self.text)).chain(self.headers.iter().copied())
     }
 }
 
@@ -64,8 +81,10 @@ pub fn compile(source: &Source, architecture: &str) -> GpuResult<Compiled> {
     }
     let options = all_options(source, architecture);
     let version = version()?;
-    let parts = [&version, source.text, source.name].map(str::as_bytes);
-    let key = cache::fingerprint(parts.into_iter().chain(options.iter().map(|o| o.as_bytes())));
+    let texts = source.texts().flat_map(|(name, text)| [text, name]);
+    let parts =
+        [version.as_str()].into_iter().chain(texts).chain(options.iter().map(String::as_str));
+    let key = cache::fingerprint(parts.map(str::as_bytes));
     let name = format!("code/{key:032x}");
     if includes_others(source) {
         return compile_anew(source, &options);
@@ -78,14 +97,18 @@ pub fn compile(source: &Source, architecture: &str) -> GpuResult<Compiled> {
     Ok(compiled)
 }
 
-/// Whether a source may include files other than the toolkit's, which can change while its own text stays the same.
+/// Whether a source may include files other than the toolkit's and its own headers: they can change while all that is known
+/// of it stays the same.
 fn includes_others(source: &Source) -> bool {
-    let is_quoted = |line: &str| {
+    let is_other = |line: &str| {
         let line = line.trim_start();
-        line.starts_with('#') && line.contains("include") && line.contains('"')
+        let name = line.split('"').nth(1);
+        let is_own = |name| source.headers.iter().any(|(own, _)| *own == name);
+        line.starts_with('#') && line.contains("include") && name.is_some_and(|name| !is_own(name))
     };
     let names_folder = |option: &&str| option.starts_with("-I") || option.contains("-include");
-    source.text.lines().any(is_quoted) || source.options.iter().any(names_folder)
+    source.texts().any(|(_, text)| text.lines().any(is_other))
+        || source.options.iter().any(names_folder)
 }
 
 fn all_options(source: &Source, architecture: &str) -> Vec<String> {
@@ -117,12 +140,7 @@ fn compile_anew(source: &Source, options: &[String]) -> GpuResult<Compiled> {
     let failed = |doing: &str, code: sys::nvrtcResult| {
         GpuError(format!("{}: NVRTC fails {doing}: {code:?}", source.name))
     };
-    let text = CString::new(source.text)
-        .map_err(|_| GpuError(format!("{}: the text contains a zero byte", source.name)))?;
-    let name = CString::new(source.name).unwrap_or_default();
-    let program = result::create_program(&text, Some(&name))
-        .map_err(|error| failed("reading the source", error.0))?;
-    let program = Program(program);
+    let program = Program::new(source)?.map_err(|code| failed("reading the source", code))?;
     // SAFETY: the program was just created, and is destroyed when it goes out of scope.
     let compiled = unsafe { result::compile_program(program.0, options) };
     // SAFETY: as above.
@@ -145,6 +163,29 @@ fn compile_anew(source: &Source, options: &[String]) -> GpuResult<Compiled> {
 struct Program(sys::nvrtcProgram);
 
 impl Program {
+    /// A source with its headers; the outer error is about its texts, the inner one the compiler's.
+    fn new(source: &Source) -> GpuResult<Result<Self, sys::nvrtcResult>> {
+        let c_string = |text: &str| {
+            let zero = |_| GpuError(format!("{}: the text contains a zero byte", source.name));
+            CString::new(text).map_err(zero)
+        };
+        let (text, name) = (c_string(source.text)?, c_string(source.name)?);
+        let headers = source.headers.iter();
+        let headers: Vec<(CString, CString)> = headers
+            .map(|(name, text)| Ok((c_string(name)?, c_string(text)?)))
+            .collect::<GpuResult<_>>()?;
+        let names: Vec<*const c_char> = headers.iter().map(|(name, _)| name.as_ptr()).collect();
+        let texts: Vec<*const c_char> = headers.iter().map(|(_, text)| text.as_ptr()).collect();
+        let mut program = std::ptr::null_mut();
+        // SAFETY: all texts end with a zero byte and outlive the call, and there are as many as is said.
+        let made = unsafe {
+            let count = headers.len() as i32;
+            let (texts, names) = (texts.as_ptr(), names.as_ptr());
+            sys::nvrtcCreateProgram(&mut program, text.as_ptr(), name.as_ptr(), count, texts, names)
+        };
+        Ok(made.result().map(|()| Program(program)).map_err(|error| error.0))
+    }
+
     fn cubin(&self) -> Result<Vec<u8>, sys::nvrtcResult> {
         let mut size = 0;
         // SAFETY: the program is compiled, and the function writes one integer.
@@ -196,9 +237,11 @@ fn explain(source: &Source, log: &str) -> String {
 
 /// The line that a message like `saxpy.cu(3): error: ...` is about.
 fn line_of<'s>(source: &'s Source, message: &str) -> Option<(usize, &'s str)> {
-    let number = message.strip_prefix(source.name)?.strip_prefix('(')?.split(')').next()?;
-    let number: usize = number.parse().ok()?;
-    Some((number, source.text.lines().nth(number.checked_sub(1)?)?))
+    source.texts().find_map(|(name, text)| {
+        let number = message.strip_prefix(name)?.strip_prefix('(')?.split(')').next()?;
+        let number: usize = number.parse().ok()?;
+        Some((number, text.lines().nth(number.checked_sub(1)?)?))
+    })
 }
 
 impl Compiled {
@@ -250,8 +293,18 @@ mod tests {
     }
 
     #[test]
-    fn a_source_with_headers_of_its_own_is_not_kept() {
+    fn an_error_in_a_header_shows_its_line() {
+        let source = SOURCE.headers(&[("common.cuh", "// nothing\nint x = y;\n")]);
+        let text = explain(&source, "common.cuh(2): error: identifier \"y\" is undefined\n");
+        assert!(text.ends_with("\n      2 | int x = y;"), "{text}");
+    }
+
+    #[test]
+    fn a_source_is_kept_unless_it_includes_files_of_the_machine() {
         assert!(!includes_others(&Source::new("#include <cuda_fp16.h>\nint x;")));
+        let own = Source::new("#include \"mine.h\"").headers(&[("mine.h", "int x;")]);
+        assert!(!includes_others(&own));
+        assert!(includes_others(&own.headers(&[("mine.h", "#include \"other.h\"")])));
         assert!(includes_others(&Source::new("int x;\n # include \"mine.h\"")));
         assert!(includes_others(&Source::new("int x;").options(&["-Iinclude"])));
         assert!(includes_others(&Source::new("int x;").options(&["--include-path=include"])));

@@ -16,8 +16,9 @@ use super::blas::BlasLt;
 use super::compile::{Source, compile};
 use super::launch::{Function, Launch, Module, Recorded};
 use super::memory::{
-    Allocation, DeviceElement, DeviceSlice, GUARD, Ledger, PATTERN, Zone, guarded,
+    Allocation, DeviceElement, DeviceSlice, GUARD, Ledger, PATTERN, Shelf, Zone, guarded,
 };
+use super::scratch::Scratch;
 use super::{STICKY, describe, library};
 use crate::cuda::{DeviceInfo, GpuError, GpuResult, Unavailable, bytes_in_words};
 
@@ -35,6 +36,7 @@ pub struct Gpu {
     modules: RefCell<HashMap<Source, Rc<Module>>>,
     functions: RefCell<HashMap<FunctionKey, Rc<Function>>>,
     ledger: Rc<Ledger>,
+    shelf: Shelf,
     blas: OnceCell<CudaBlas>,
     blas_lt: OnceCell<BlasLt>,
     /// Why nothing can be done in this context any more.
@@ -52,6 +54,7 @@ pub struct Gpu {
 struct FunctionKey {
     text: (*const u8, usize),
     options: (*const &'static str, usize),
+    headers: (*const (&'static str, &'static str), usize),
     name: (*const u8, usize),
 }
 
@@ -92,6 +95,7 @@ impl Gpu {
             modules: RefCell::default(),
             functions: RefCell::default(),
             ledger: Rc::default(),
+            shelf: Shelf::default(),
             blas: OnceCell::new(),
             blas_lt: OnceCell::new(),
             lost: RefCell::default(),
@@ -124,6 +128,7 @@ impl Gpu {
         let key = FunctionKey {
             text: (source.text.as_ptr(), source.text.len()),
             options: (source.options.as_ptr(), source.options.len()),
+            headers: (source.headers.as_ptr(), source.headers.len()),
             name: (name.as_ptr(), name.len()),
         };
         let known = self.functions.borrow().get(&key).cloned();
@@ -163,6 +168,14 @@ impl Gpu {
         let bytes = len * size_of::<T>();
         self.fill(slice.device_pointer(), 0, bytes)?;
         Ok(slice)
+    }
+
+    /// An array for partial results, say, whose content is whatever the last call left there.
+    ///
+    /// It is kept when it is dropped, and lent again to the next call that asks for as much: only the first one pays for
+    /// the allocation.
+    pub fn scratch<T: DeviceElement>(&self, len: usize) -> GpuResult<Scratch<'_, T>> {
+        Scratch::new(self, len)
     }
 
     /// An array with the content of a slice.
@@ -308,6 +321,7 @@ impl Gpu {
 
     /// Gives memory that is kept for later back to the device.
     pub(crate) fn reclaim(&self) -> GpuResult<()> {
+        self.shelf.clear();
         self.synchronize()?;
         // SAFETY: the device is open, and what is in use stays.
         let trimmed = unsafe {
@@ -335,6 +349,10 @@ impl Gpu {
     /// The number of the array that is made next.
     pub(crate) fn next_array(&self) -> u64 {
         self.ledger.next()
+    }
+
+    pub(super) fn shelf(&self) -> &Shelf {
+        &self.shelf
     }
 
     pub(crate) fn ledger(&self) -> &Ledger {
@@ -379,7 +397,7 @@ impl Gpu {
     }
 
     /// An array whose content is whatever was there.
-    fn uninitialised<T: DeviceElement>(&self, len: usize) -> GpuResult<DeviceSlice<T>> {
+    pub(super) fn uninitialised<T: DeviceElement>(&self, len: usize) -> GpuResult<DeviceSlice<T>> {
         let too_large = || GpuError(format!("{len} elements of {} are too many bytes", T::NAME));
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         // The zone behind begins right after the last element, and ends where the next array may begin.

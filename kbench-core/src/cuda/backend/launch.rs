@@ -9,7 +9,8 @@ use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUresult};
 
 use super::compile::Compiled;
 use super::gpu::Gpu;
-use super::memory::{DeviceSlice, DeviceView, DeviceViewMut};
+use super::memory::{DeviceElement, DeviceSlice, DeviceView, DeviceViewMut};
+use super::scratch::Scratch;
 use crate::cuda::{DeviceKernel, GpuError, GpuResult};
 use crate::value::{F8E4M3, F8E5M2};
 
@@ -357,8 +358,8 @@ macro_rules! tiny_argument {
 tiny_argument! { F8E4M3 F8E5M2 }
 
 macro_rules! array_argument {
-    ($($type:ty)*) => {$(
-        impl<T> KernelArgument for $type {
+    ($([$($generics:tt)*] $type:ty;)*) => {$(
+        impl<$($generics)*> KernelArgument for $type {
             fn push(&self, words: &mut Words) {
                 words.push(&self.device_pointer().to_ne_bytes());
             }
@@ -366,7 +367,14 @@ macro_rules! array_argument {
     )*};
 }
 
-array_argument! { &DeviceSlice<T> &mut DeviceSlice<T> DeviceView<'_, T> DeviceViewMut<'_, T> }
+array_argument! {
+    [T] &DeviceSlice<T>;
+    [T] &mut DeviceSlice<T>;
+    [T] DeviceView<'_, T>;
+    [T] DeviceViewMut<'_, T>;
+    [T: DeviceElement] &Scratch<'_, T>;
+    [T: DeviceElement] &mut Scratch<'_, T>;
+}
 
 #[cfg(test)]
 mod tests {

@@ -123,6 +123,32 @@ impl Allocation {
     }
 }
 
+/// Memory that nobody uses, kept for the next who asks for exactly as much: guard zones begin right behind the last byte.
+#[derive(Default)]
+pub(super) struct Shelf(RefCell<Vec<Allocation>>);
+
+impl Shelf {
+    /// Memory of so many bytes, if there is some.
+    pub(super) fn take(&self, bytes: usize) -> Option<Allocation> {
+        let mut shelved = self.0.borrow_mut();
+        let position = shelved.iter().position(|allocation| allocation.zone.bytes == bytes)?;
+        let mut allocation = shelved.swap_remove(position);
+        allocation.number = allocation.ledger.enter(allocation.zone);
+        Some(allocation)
+    }
+
+    /// Keeps memory; it counts for no variant meanwhile.
+    pub(super) fn put(&self, allocation: Allocation) {
+        allocation.ledger.leave(allocation.number);
+        self.0.borrow_mut().push(allocation);
+    }
+
+    /// Gives all of it back.
+    pub(super) fn clear(&self) {
+        self.0.borrow_mut().clear();
+    }
+}
+
 impl Drop for Allocation {
     fn drop(&mut self) {
         self.ledger.leave(self.number);
@@ -142,6 +168,10 @@ pub struct DeviceSlice<T> {
 impl<T> DeviceSlice<T> {
     pub(super) fn new(allocation: Allocation, len: usize) -> Self {
         DeviceSlice { allocation, len, element: PhantomData }
+    }
+
+    pub(super) fn into_allocation(self) -> Allocation {
+        self.allocation
     }
 
     /// Number of elements.

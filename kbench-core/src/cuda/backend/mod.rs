@@ -15,6 +15,7 @@ mod library;
 mod memory;
 mod nvml;
 mod profile;
+mod scratch;
 mod stopwatch;
 
 pub use blas::{BlasLt, MatrixProduct};
@@ -25,6 +26,7 @@ pub use launch::{Dimensions, KernelArgument, Launch};
 pub use library::devices;
 pub use memory::{DeviceElement, DeviceSlice, DeviceView, DeviceViewMut};
 pub(crate) use profile::Profiler;
+pub use scratch::Scratch;
 pub use stopwatch::{Graph, Queue, Stopwatch, Timing};
 pub(crate) use stopwatch::{MOST_QUEUED, Pinned};
 

@@ -1,0 +1,17 @@
+//! Entry points of device code.
+
+/// The headers that all CUDA sources of the library may include.
+pub const COMMON: &[(&str, &str)] = &[("common.cuh", include_str!("../../cuda/common.cuh"))];
+
+/// The entry point for an element type: `entry!(T, "add")` is `add_f32`, `add_f16` or `add_bf16`.
+macro_rules! entry {
+    ($element:ty, $name:literal) => {
+        <$element as $crate::shared::Float>::one_of([
+            concat!($name, "_f32"),
+            concat!($name, "_f16"),
+            concat!($name, "_bf16"),
+        ])
+    };
+}
+
+pub(crate) use entry;

@@ -1,0 +1,221 @@
+//! Vector instructions, chosen when the program runs.
+//!
+//! A loop that the compiler can vectorise is compiled several times, once for every level of instructions here, and the
+//! best that the machine has is called: nobody has to build with `target-cpu=native`.
+//!
+//! ```
+//! # use kernels::shared::vectorised;
+//! pub fn double(x: &mut [f32]) {
+//!     vectorised(double_body, (x,))
+//! }
+//!
+//! #[inline(always)] // it must become part of each compiled version
+//! fn double_body(x: &mut [f32]) {
+//!     x.iter_mut().for_each(|x| *x *= 2.0);
+//! }
+//! # let mut x = [1.0, 2.0];
+//! # double(&mut x);
+//! # assert_eq!(x, [2.0, 4.0]);
+//! ```
+//!
+//! What the compiler cannot vectorise by itself is written with the processor's own instructions in a function of a
+//! [`Level`], and chosen by [`level`].
+
+#![allow(unsafe_code)] // calling a function that needs certain instructions, once it is known that they are there
+
+use half::f16;
+
+/// A set of vector instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// What every processor of the architecture has.
+    Baseline,
+    /// AVX2, FMA and F16C: vectors of 32 bytes.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL: vectors of 64 bytes.
+    Avx512,
+}
+
+/// The best set that this machine has.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+pub fn level() -> Level {
+    use std::arch::is_x86_feature_detected as has;
+    let avx2 = has!("avx2") && has!("fma") && has!("f16c") && has!("bmi2");
+    let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
+    match (avx2, avx512) {
+        (true, true) => Level::Avx512,
+        (true, false) => Level::Avx2,
+        _ => Level::Baseline,
+    }
+}
+
+/// The best set that this machine has.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline]
+pub fn level() -> Level {
+    Level::Baseline
+}
+
+/// A function with its arguments.
+pub trait Call<Arguments> {
+    /// What it returns.
+    type Output;
+    /// Calls it.
+    fn call(self, arguments: Arguments) -> Self::Output;
+}
+
+macro_rules! call {
+    ($($name:ident)*) => {
+        #[allow(non_snake_case)] // type parameters name the arguments
+        impl<Function: FnOnce($($name),*) -> Output, Output, $($name),*> Call<($($name,)*)> for Function {
+            type Output = Output;
+
+            #[inline(always)]
+            fn call(self, ($($name,)*): ($($name,)*)) -> Output {
+                self($($name),*)
+            }
+        }
+    };
+}
+
+call! { A }
+call! { A B }
+call! { A B C }
+call! { A B C D }
+call! { A B C D E }
+call! { A B C D E F }
+call! { A B C D E F G }
+call! { A B C D E F G H }
+
+/// Calls a function that is compiled for the best vector instructions of this machine.
+///
+/// The function must be `#[inline(always)]`, and so must all that it calls in its loops.
+#[inline]
+pub fn vectorised<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        // SAFETY: the machine has these instructions.
+        Level::Avx512 => return unsafe { with_avx512(function, arguments) },
+        // SAFETY: the machine has these instructions.
+        Level::Avx2 => return unsafe { with_avx2(function, arguments) },
+        Level::Baseline => {}
+    }
+    function.call(arguments)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")]
+fn with_avx512<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
+    function.call(arguments)
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi2")]
+fn with_avx2<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
+    function.call(arguments)
+}
+
+/// Widens halves, by the processor's own instruction where it has one.
+#[inline]
+pub fn widen_f16(from: &[f16], to: &mut [f32]) {
+    #[cfg(target_arch = "x86_64")]
+    if level() >= Level::Avx2 {
+        // SAFETY: the machine has F16C.
+        return unsafe { x86::widen_f16(from, to) };
+    }
+    from.iter().zip(to).for_each(|(from, to)| *to = from.to_f32());
+}
+
+/// Narrows to halves, to the nearest and ties to even, by the processor's own instruction where it has one.
+#[inline]
+pub fn narrow_f16(from: &[f32], to: &mut [f16]) {
+    #[cfg(target_arch = "x86_64")]
+    if level() >= Level::Avx2 {
+        // SAFETY: the machine has F16C.
+        return unsafe { x86::narrow_f16(from, to) };
+    }
+    from.iter().zip(to).for_each(|(from, to)| *to = f16::from_f32(*from));
+}
+
+#[cfg(target_arch = "x86_64")]
+mod x86 {
+    use std::arch::x86_64::*;
+
+    use half::f16;
+
+    #[target_feature(enable = "avx2,f16c")]
+    pub(super) fn widen_f16(from: &[f16], to: &mut [f32]) {
+        let (from, from_rest) = from.as_chunks::<8>();
+        let (to, to_rest) = to.as_chunks_mut::<8>();
+        for (from, to) in from.iter().zip(to) {
+            // SAFETY: both sides have eight elements.
+            unsafe {
+                let halves = _mm_loadu_si128(from.as_ptr().cast());
+                _mm256_storeu_ps(to.as_mut_ptr(), _mm256_cvtph_ps(halves));
+            }
+        }
+        for (from, to) in from_rest.iter().zip(to_rest) {
+            let half = _mm_cvtsi32_si128(i32::from(from.to_bits()));
+            *to = _mm_cvtss_f32(_mm_cvtph_ps(half));
+        }
+    }
+
+    #[target_feature(enable = "avx2,f16c")]
+    pub(super) fn narrow_f16(from: &[f32], to: &mut [f16]) {
+        const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT;
+        let (from, from_rest) = from.as_chunks::<8>();
+        let (to, to_rest) = to.as_chunks_mut::<8>();
+        for (from, to) in from.iter().zip(to) {
+            // SAFETY: both sides have eight elements.
+            unsafe {
+                let floats = _mm256_loadu_ps(from.as_ptr());
+                _mm_storeu_si128(to.as_mut_ptr().cast(), _mm256_cvtps_ph::<NEAREST>(floats));
+            }
+        }
+        for (from, to) in from_rest.iter().zip(to_rest) {
+            let half = _mm_cvtps_ph::<NEAREST>(_mm_set_ss(*from));
+            *to = f16::from_bits(_mm_cvtsi128_si32(half) as u16);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_are_widened_and_narrowed_as_the_standard_says() {
+        let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
+        let mut wide = vec![0.0; halves.len()];
+        widen_f16(&halves, &mut wide);
+        let mut back = vec![f16::ZERO; halves.len()];
+        narrow_f16(&wide, &mut back);
+        for ((half, wide), back) in halves.iter().zip(&wide).zip(&back) {
+            assert!(half.to_f32() == *wide || half.is_nan() && wide.is_nan(), "{half}");
+            assert!(half.to_bits() == back.to_bits() || half.is_nan() && back.is_nan(), "{half}");
+        }
+    }
+
+    #[test]
+    fn what_is_between_two_halves_goes_to_the_nearer_one() {
+        let wide: Vec<f32> = (0..5001).map(|i| (i as f32 - 2500.0) * 27.183_1).collect();
+        let mut halves = vec![f16::ZERO; wide.len()];
+        narrow_f16(&wide, &mut halves);
+        let expected = wide.iter().map(|wide| f16::from_f32(*wide).to_bits());
+        assert!(halves.iter().map(|half| half.to_bits()).eq(expected));
+    }
+
+    #[test]
+    fn a_vectorised_function_computes_what_it_says() {
+        #[inline(always)]
+        fn scaled(x: &[f32], factor: f32, out: &mut [f32]) -> usize {
+            out.iter_mut().zip(x).for_each(|(out, x)| *out = x * factor);
+            x.len()
+        }
+        let x: Vec<f32> = (0..67).map(|i| i as f32).collect();
+        let mut out = vec![0.0; 67];
+        assert_eq!(vectorised(scaled, (&x[..], 3.0, &mut out[..])), 67);
+        assert!(out.iter().zip(&x).all(|(out, x)| *out == 3.0 * x));
+    }
+}
