@@ -118,6 +118,33 @@ fn mistakes_in_a_launch_are_named() -> Result<(), GpuError> {
 }
 
 #[test]
+fn scratch_memory_is_kept_for_the_next_call_that_wants_as_much() -> Result<(), GpuError> {
+    let Some(gpu) = gpu() else { return Ok(()) };
+    let first = gpu.scratch::<f32>(1000)?.device_pointer();
+    let (again, beside) = (gpu.scratch::<f32>(1000)?, gpu.scratch::<f32>(1000)?);
+    assert_eq!(again.device_pointer(), first);
+    assert_ne!(beside.device_pointer(), first);
+    assert_ne!(gpu.scratch::<f32>(1001)?.device_pointer(), first);
+    let x = gpu.upload(&[7.0f32; 1000])?;
+    gpu.kernel(SOURCE, "copy")?.over(4000, 128).arg(&x).arg(&again).arg(4000usize).launch()?;
+    assert_eq!(gpu.download(&again)?, [7.0; 1000]);
+    Ok(())
+}
+
+#[test]
+fn a_source_finds_its_own_headers() -> Result<(), GpuError> {
+    let Some(gpu) = gpu() else { return Ok(()) };
+    const FILLED: Source = Source::new(
+        "#include \"constant.cuh\"\nextern \"C\" __global__ void constant(float* x) { *x = CONSTANT; }",
+    )
+    .headers(&[("constant.cuh", "static constexpr float CONSTANT = 42.0f;")]);
+    let x = gpu.zeros::<f32>(1)?;
+    gpu.kernel(FILLED, "constant")?.arg(&x).launch()?;
+    assert_eq!(gpu.download(&x)?, [42.0]);
+    Ok(())
+}
+
+#[test]
 fn a_block_may_have_more_shared_memory_than_usual() -> Result<(), GpuError> {
     let Some(gpu) = gpu() else { return Ok(()) };
     let n = 24_000; // 96 kB, and 48 are usual

@@ -60,7 +60,12 @@ pub(super) const FLAGS: &[Flag] = &[
     switch("list-sizes", Group::Mode, "list kernels with their sizes"),
     Flag { short: Some('h'), ..switch("help", Group::Mode, "this text") },
     Flag { short: Some('V'), ..switch("version", Group::Mode, "the version of kbench") },
-    option("kernel", "NAME,...", Group::Select, "kernels by name or path"),
+    option(
+        "kernel",
+        "NAME,...",
+        Group::Select,
+        "kernels by name or path, or a module for all of its kernels",
+    ),
     option("variant", "NAME,...", Group::Select, "variants by name"),
     option("backend", "NAME,...", Group::Select, "serial, parallel or cuda"),
     option("type", "NAME,...", Group::Select, "element types"),

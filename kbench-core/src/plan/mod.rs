@@ -132,6 +132,7 @@ impl Plan {
         modes: &[Mode],
     ) -> Result<Self, PlanError> {
         selection.validate(registry)?;
+        let selection = &selection.by_kernels(registry);
         let mut cells = Vec::new();
         let mut filtered_out = 0;
         let mut paths: Vec<String> = Vec::new();

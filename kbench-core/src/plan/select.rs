@@ -31,7 +31,7 @@ pub struct Selection {
     pub exact: bool,
     /// Variants marked `ignore`.
     pub ignored: Ignored,
-    /// Kernels by name or path.
+    /// Kernels by name or path, or all kernels of a module by its name or path.
     pub kernels: Vec<String>,
     /// Variants by name.
     pub variants: Vec<String>,
@@ -82,8 +82,9 @@ impl Selection {
         let kernels = || registry.kernels.iter().map(|k| k.entry);
         let variants = || registry.kernels.iter().flat_map(|k| k.variants.iter().map(|v| v.name));
         let paths: Vec<String> = kernels().map(KernelEntry::path).collect();
+        let modules = kernels().flat_map(|k| k.module.split("::").chain([k.module]));
         let known = kernels().map(|k| k.name).chain(paths.iter().map(String::as_str));
-        all_known("kernel", &self.kernels, known)?;
+        all_known("kernel", &self.kernels, known.chain(modules))?;
         all_known("variant", &self.variants, variants())?;
         all_known("variant", self.base.as_slice(), variants())?;
         all_known("element type", &self.types, kernels().map(|k| k.element))?;
@@ -104,6 +105,23 @@ impl Selection {
             }
         }
         Ok(())
+    }
+
+    /// The same with modules replaced by the kernels that are in them; a kernel's name goes before a module's.
+    pub(super) fn by_kernels(&self, registry: &Registry) -> Self {
+        let kernels = || registry.kernels.iter().map(|kernel| kernel.entry);
+        let named = |name: &String| {
+            if kernels().any(|kernel| kernel.name == name || kernel.path() == *name) {
+                return vec![name.clone()];
+            }
+            let is_inside = |kernel: &&KernelEntry| {
+                let below = kernel.module.strip_prefix(name.as_str());
+                below.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+                    || kernel.module.split("::").any(|part| part == name)
+            };
+            kernels().filter(is_inside).map(KernelEntry::path).collect()
+        };
+        Selection { kernels: self.kernels.iter().flat_map(named).collect(), ..self.clone() }
     }
 
     /// The sizes of a kernel that are selected, and how many are not.

@@ -45,6 +45,15 @@ fn an_axis_override_measures_sizes_that_nobody_listed() {
 }
 
 #[test]
+fn a_module_stands_for_its_kernels() {
+    let kernel = |name: &str| Selection { kernels: vec![name.into()], ..Selection::default() };
+    assert_eq!(names(&kernel("demo")), names(&Selection::default()));
+    assert_eq!(names(&kernel("demo::double")), names(&kernel("double")));
+    let error = Plan::new(&registry(), &kernel("dem"), &[], &[]).err().expect("an error");
+    assert!(error.to_string().contains("did you mean `demo`?"), "{error}");
+}
+
+#[test]
 fn an_unknown_name_gets_the_nearest_one() {
     let selection = Selection { kernels: vec!["duoble".into()], ..Selection::default() };
     let error = Plan::new(&registry(), &selection, &[], &[]).err().expect("an error").to_string();

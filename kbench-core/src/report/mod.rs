@@ -11,6 +11,7 @@ mod json;
 mod kernel_table;
 mod libtest;
 mod listing;
+mod overview;
 mod progress;
 mod remarks;
 mod row;

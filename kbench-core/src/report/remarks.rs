@@ -55,10 +55,16 @@ fn subjects(all: &[RowReport], about: &[&RowReport]) -> Vec<String> {
 
 /// Text in lines of at most 100 columns, indented, and further from the second on.
 pub(super) fn wrapped(text: &str) -> String {
-    let mut lines = vec![String::from(" ")];
+    wrapped_at(text, 2, 5)
+}
+
+/// The same with the first line and all others indented by so much, at least by one.
+pub(super) fn wrapped_at(text: &str, first: usize, others: usize) -> String {
+    let indented = |columns: usize| " ".repeat(columns.max(1) - 1);
+    let mut lines = vec![indented(first)];
     for (number, line) in text.split('\n').enumerate() {
         if number > 0 {
-            lines.push(String::from("    "));
+            lines.push(indented(others));
         }
         for word in line.split(' ') {
             let last = lines.len() - 1;
@@ -66,7 +72,7 @@ pub(super) fn wrapped(text: &str) -> String {
             if fits || lines[last].trim().is_empty() {
                 lines[last] += &format!(" {word}");
             } else {
-                lines.push(format!("     {word}"));
+                lines.push(format!("{} {word}", indented(others)));
             }
         }
     }

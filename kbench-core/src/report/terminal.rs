@@ -1,10 +1,11 @@
-//! The report on a terminal: warnings first, then one table for every kernel, then what went wrong.
+//! The report on a terminal: warnings first, then one table for every kernel by family, then what to take of each.
 
 use std::fmt::Write;
 
 use super::device;
 use super::findings::findings;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
+use super::overview::{heading, overview};
 use super::remarks::{remarks, wrapped};
 use super::{MemoryReport, Report, RowReport, Status, Style, units};
 use crate::environment::Environment;
@@ -14,10 +15,12 @@ use crate::gauge::CounterFigures;
 pub fn terminal(report: &Report, style: Style) -> String {
     let mut text = head(report, style);
     let kernels = report.rows.chunk_by(RowReport::is_of_same_kernel);
-    for (rows, summary) in kernels.zip(&report.kernels) {
+    for (position, (rows, summary)) in kernels.zip(&report.kernels).enumerate() {
+        text += &heading(report, position, style);
         text += &kernel(rows, style);
         text += &findings(report, summary, style);
     }
+    text += &overview(report, style);
     text += &foot(report, style);
     text
 }
