@@ -21,14 +21,20 @@ impl<T: Clone> Oracle<T> {
 }
 
 impl<T: Operand> Oracle<T> {
-    /// Appends what the reference left in this argument.
-    pub fn elements(&self, parts: &mut Vec<Vec<f64>>) {
-        if self.is_wide { parts.push(self.wide.clone()) } else { self.value.elements(parts) }
+    /// Appends what the reference left in this argument; it is taken away from here, as a copy of a large array costs time.
+    pub fn elements(&mut self, parts: &mut Vec<Vec<f64>>) {
+        if self.is_wide {
+            parts.push(std::mem::take(&mut self.wide));
+        } else {
+            self.value.elements(parts);
+        }
     }
 
-    fn widen(&mut self, elements: impl Iterator<Item = f64>) {
-        self.wide = elements.collect();
+    /// The `f64` twin of what the value has.
+    fn widen(&mut self, elements: impl FnOnce(&T) -> Vec<f64>) -> &mut [f64] {
+        self.wide = elements(&self.value);
         self.is_wide = true;
+        &mut self.wide
     }
 }
 
@@ -83,16 +89,12 @@ macro_rules! widening {
     ($($type:ty)*) => {$(
         impl<'a> OracleArgument<'a, &'a [f64]> for Oracle<Vec<$type>> {
             fn lend(&'a mut self) -> &'a [f64] {
-                let elements: Vec<f64> = self.value.iter().map(|e| e.to_f64()).collect();
-                self.widen(elements.into_iter());
-                &self.wide
+                self.widen(|value| value.iter().map(|e| e.to_f64()).collect())
             }
         }
         impl<'a> OracleArgument<'a, &'a mut [f64]> for Oracle<Vec<$type>> {
             fn lend(&'a mut self) -> &'a mut [f64] {
-                let elements: Vec<f64> = self.value.iter().map(|e| e.to_f64()).collect();
-                self.widen(elements.into_iter());
-                &mut self.wide
+                self.widen(|value| value.iter().map(|e| e.to_f64()).collect())
             }
         }
         impl<'a> OracleArgument<'a, f64> for Oracle<$type> {
@@ -102,14 +104,12 @@ macro_rules! widening {
         }
         impl<'a> OracleArgument<'a, &'a f64> for Oracle<$type> {
             fn lend(&'a mut self) -> &'a f64 {
-                self.widen(std::iter::once(self.value.to_f64()));
-                &self.wide[0]
+                &self.widen(|value| vec![value.to_f64()])[0]
             }
         }
         impl<'a> OracleArgument<'a, &'a mut f64> for Oracle<$type> {
             fn lend(&'a mut self) -> &'a mut f64 {
-                self.widen(std::iter::once(self.value.to_f64()));
-                &mut self.wide[0]
+                &mut self.widen(|value| vec![value.to_f64()])[0]
             }
         }
     )*};

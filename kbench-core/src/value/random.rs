@@ -7,6 +7,7 @@
 use std::cell::Cell;
 use std::f64::consts::TAU;
 use std::ops::Range;
+use std::thread::ScopedJoinHandle;
 
 use super::splitmix::SplitMix;
 use super::{Element, F8E4M3, F8E5M2};
@@ -47,15 +48,32 @@ fn next_stream() -> SplitMix {
     note = "`uniform(n)` and the like make a `Vec`; `inputs` gives one value for each parameter, in parentheses"
 )]
 pub trait Distribution: Sized {
-    /// `n` values, or one.
-    fn draw(n: usize, next: &mut impl FnMut() -> f64) -> Self;
+    /// The values of `0..n`.
+    fn draw(n: usize, value: &(impl Fn(usize) -> f64 + Sync)) -> Self;
 }
 
 impl<T: Element> Distribution for Vec<T> {
-    fn draw(n: usize, next: &mut impl FnMut() -> f64) -> Self {
-        (0..n).map(|_| T::from_f64(next())).collect()
+    fn draw(n: usize, value: &(impl Fn(usize) -> f64 + Sync)) -> Self {
+        let some = |range: Range<usize>| range.map(|i| T::from_f64(value(i))).collect::<Vec<T>>();
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        if n < MANY || cores < 2 {
+            return some(0..n);
+        }
+        let part = n.div_ceil(cores);
+        let parts: Vec<Vec<T>> = std::thread::scope(|scope| {
+            let begin = |first| scope.spawn(move || some(first..(first + part).min(n)));
+            let threads: Vec<_> = (0..n).step_by(part).map(begin).collect();
+            let end = |thread: ScopedJoinHandle<'_, Vec<T>>| {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            threads.into_iter().map(end).collect()
+        });
+        parts.concat()
     }
 }
+
+/// From so many values on, all cores make them.
+const MANY: usize = 1 << 20;
 
 /// `n` values, uniform in [-1, 1); for integer types use [`integers`].
 pub fn uniform<D: Distribution>(n: usize) -> D {
@@ -64,8 +82,8 @@ pub fn uniform<D: Distribution>(n: usize) -> D {
 
 /// `n` values, uniform in a range.
 pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
-    let mut generator = next_stream();
-    D::draw(n, &mut || range.start + (range.end - range.start) * generator.unit())
+    let generator = next_stream();
+    D::draw(n, &|i| range.start + (range.end - range.start) * generator.after(i).unit())
 }
 
 /// `n` values from the standard normal distribution.
@@ -73,8 +91,9 @@ pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
 /// Box and Muller's transform on top of logarithm, root and cosine of our own, because those of the platform may differ
 /// in the last bit.
 pub fn normal<D: Distribution>(n: usize) -> D {
-    let mut generator = next_stream();
-    D::draw(n, &mut || {
+    let generator = next_stream();
+    D::draw(n, &|i| {
+        let mut generator = generator.after(2 * i);
         let radius = (-2.0 * portable::ln(1.0 - generator.unit())).sqrt();
         radius * portable::cos(TAU * generator.unit())
     })
@@ -219,6 +238,15 @@ mod tests {
         for (value, expected) in b.iter().zip([0.742_039_903_338_615_9, 0.735_530_507_965_953_1]) {
             assert!((value - expected).abs() < 1e-15, "{value}");
         }
+    }
+
+    #[test]
+    fn all_cores_make_the_same_values_as_one() {
+        let few: Vec<f32> = with_seed(5, || normal(1000));
+        let many: Vec<f32> = with_seed(5, || normal(MANY + 7));
+        assert_eq!((many.len(), &many[..1000]), (MANY + 7, &few[..]));
+        let last = with_seed(5, || normal::<Vec<f32>>(MANY + 8))[MANY + 6];
+        assert_eq!(many[MANY + 6], last);
     }
 
     #[test]
