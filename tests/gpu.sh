@@ -11,9 +11,9 @@ build() {
     cd "$(dirname "$0")/.."
     mkdir -p "$1"
     cargo build --release --example suite
-    cargo build --release --package campaign --bin subject_gpu
+    cargo build --release --package campaign --bin subject_gpu --bin subject_times
     local built=${CARGO_TARGET_DIR:-target}/release
-    cp "$built/examples/suite" "$built/subject_gpu" tests/gpu.sh "$1"
+    cp "$built/examples/suite" "$built"/subject_{gpu,times} tests/gpu.sh "$1"
     local tests
     tests=$(cargo test --release --no-run --message-format json \
         --package kbench-core --features kbench-core/cuda --test device \
@@ -22,7 +22,7 @@ build() {
         local name=${executable##*/}
         cp "$executable" "$1/test-${name%-*}"
     done
-    strip "$1"/suite "$1"/subject_gpu "$1"/test-*
+    strip "$1"/suite "$1"/subject_{gpu,times} "$1"/test-*
     du -sh "$1"
 }
 
@@ -35,6 +35,7 @@ run() {
         echo "no CUDA variant could run: this is for a machine with a GPU" >&2
         exit 1
     fi
+    ./subject_times --test --backend cuda || failed=1
     for test in ./test-*; do
         # One device is one device: tests that time something on it must not share it.
         "$test" --test-threads 1 || failed=1

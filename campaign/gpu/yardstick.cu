@@ -1,4 +1,4 @@
-// A yardstick for device times: the kernels of the library, timed in plain CUDA C++ with nothing but events.
+// A yardstick for device times: the kernels of timed.cu, timed in plain CUDA C++ with nothing but events.
 //
 //   yardstick                 times every case in three modes and prints a line of JSON for each
 //   yardstick --list          prints index, kernel and size of every case, separated by tabs
@@ -24,7 +24,6 @@
 #include <cstring>
 #include <fstream>
 #include <functional>
-#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -143,13 +142,17 @@ static void check_compiler(nvrtcResult status, const char* call, int line) {
 #define CHECK_COMPILER(call) check_compiler((call), #call, __LINE__)
 
 // Machine code by the run-time compiler, which is what kbench uses: nvcc allocates other registers from the same text, and
-// the kernels would not be the same. SOURCES is the folder of the sources, ARCHITECTURE as in sm_90a.
-static cudaLibrary_t compiled(const std::string& file) {
-    std::ifstream stream(std::string(SOURCES) + "/" + file);
+// the kernels would not be the same. SOURCE is the path of timed.cu, ARCHITECTURE as in sm_90a.
+static cudaLibrary_t compiled() {
+    std::ifstream stream(SOURCE);
+    if (!stream) {
+        std::fprintf(stderr, "%s cannot be read\n", SOURCE);
+        std::exit(1);
+    }
     std::stringstream text;
     text << stream.rdbuf();
     nvrtcProgram program;
-    CHECK_COMPILER(nvrtcCreateProgram(&program, text.str().c_str(), file.c_str(), 0, nullptr, nullptr));
+    CHECK_COMPILER(nvrtcCreateProgram(&program, text.str().c_str(), "timed.cu", 0, nullptr, nullptr));
     const char* options[] = {"--gpu-architecture=" ARCHITECTURE, "--std=c++17", "--generate-line-info"};
     CHECK_COMPILER(nvrtcCompileProgram(program, 3, options));
     size_t size = 0;
@@ -162,13 +165,10 @@ static cudaLibrary_t compiled(const std::string& file) {
     return library;
 }
 
-static const void* kernel(const std::string& file, const char* name) {
-    static std::map<std::string, cudaLibrary_t> libraries;
-    if (libraries.count(file) == 0) {
-        libraries[file] = compiled(file);
-    }
+static const void* kernel(const char* name) {
+    static const cudaLibrary_t library = compiled();
     cudaKernel_t found;
-    CHECK(cudaLibraryGetKernel(&found, libraries[file], name));
+    CHECK(cudaLibraryGetKernel(&found, library, name));
     return reinterpret_cast<const void*>(found);
 }
 
@@ -252,7 +252,7 @@ static Case empty_case() {
 
 static Case saxpy_case(size_t n) {
     return {"saxpy", "n=" + std::to_string(n), [n] {
-        const void* saxpy = kernel("elementwise.cu", "saxpy");
+        const void* saxpy = kernel("saxpy");
         return [n, saxpy, x = uniform(n, 1), y = uniform(n, 2)](cudaStream_t stream) {
             launch(saxpy, blocks_for(n, 256 * 4), 256, stream, 0.5f, x.get(), y.get(), n);
         };
@@ -265,7 +265,7 @@ static std::string rows_size(size_t rows, size_t dim) {
 
 static Case rms_norm_case(size_t rows, size_t dim) {
     return {"rms_norm", rows_size(rows, dim), [rows, dim] {
-        const void* rms_norm = kernel("normalisation.cu", "rms_norm");
+        const void* rms_norm = kernel("rms_norm");
         return [rows, dim, rms_norm, x = normal(rows * dim, 1), w = normal(dim, 2), out = buffer(rows * dim)](
                    cudaStream_t stream) {
             launch(rms_norm, blocks_for(rows, 1), 256, stream, x.get(), w.get(), 1e-5f, out.get(), dim);
@@ -275,7 +275,7 @@ static Case rms_norm_case(size_t rows, size_t dim) {
 
 static Case softmax_case(size_t rows, size_t dim) {
     return {"softmax", rows_size(rows, dim), [rows, dim] {
-        const void* softmax = kernel("normalisation.cu", "softmax");
+        const void* softmax = kernel("softmax");
         return [rows, dim, softmax, x = normal(rows * dim, 1), out = buffer(rows * dim)](cudaStream_t stream) {
             launch(softmax, blocks_for(rows, 1), 256, stream, x.get(), out.get(), dim);
         };
@@ -286,7 +286,7 @@ static Case matmul_tiled_case(size_t side) {
     const std::string length = std::to_string(side);
     return {"matmul_tiled", "m=" + length + ",n=" + length + ",k=" + length, [side] {
         const size_t area = side * side;
-        const void* matmul = kernel("matmul.cu", "matmul_tiled");
+        const void* matmul = kernel("matmul_tiled");
         return [side, matmul, a = uniform(area, 1), b = uniform(area, 2), c = buffer(area)](cudaStream_t stream) {
             const dim3 blocks(blocks_for(side, 64), blocks_for(side, 64));
             launch(matmul, blocks, dim3(16, 16), stream, a.get(), b.get(), c.get(), side, side, side);
@@ -294,6 +294,7 @@ static Case matmul_tiled_case(size_t side) {
     }};
 }
 
+// The sizes of subject_times.rs.
 static std::vector<Case> all_cases() {
     const std::vector<std::pair<size_t, size_t>> shapes = {
         {1, 1024}, {16, 1024}, {64, 4096}, {512, 4096}, {8192, 4096}};

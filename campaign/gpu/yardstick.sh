@@ -1,44 +1,37 @@
 #!/usr/bin/env bash
-# Device times of the library's CUDA kernels by two judges other than kbench: plain CUDA events (yardstick.jsonl) and the
-# profiler ncu (ncu.csv, a line for each launch; what ncu said is in ncu.log). With SUITE, the example of that name, kbench takes
-# the same times (*.json), and `device_times --record FOLDER` sets all three side by side.
-# Usage: [ARCH=90] [PROCESSES=8] campaign/gpu/yardstick.sh [FOLDER [SUITE]]
+# Device times of the kernels of timed.cu by two judges other than kbench: plain CUDA events (yardstick.jsonl) and the profiler
+# ncu (ncu.csv, a line for each launch; what ncu said is in ncu.log). With SUBJECT, which is target/release/subject_times, kbench
+# takes the same times (*.json), and `device_times --record FOLDER` sets all three side by side.
+# Usage: [ARCH=90] [PROCESSES=8] [BUDGET=30s] campaign/gpu/yardstick.sh [FOLDER [SUBJECT]]
 #
-# Times differ from process to process, not least because data lies elsewhere: there are several of each.
+# Times differ from process to process, not least because data lies elsewhere: there are several of each. BUDGET is what kbench may
+# take for a kernel at all its sizes.
 set -euo pipefail
-architecture=${ARCH:-90} processes=${PROCESSES:-8}
-built=$(dirname "$0")/../../target/gpu
-results=${1:-$built} suite=${2:-}
+architecture=${ARCH:-90} processes=${PROCESSES:-8} budget=${BUDGET:-30s}
+folder=$(cd "$(dirname "$0")" && pwd)
+built=$folder/../../target/gpu
+results=${1:-$built} subject=${2:-}
 yardstick=$built/yardstick
 mkdir -p "$built" "$results"
 
-sources=$(cd "$(dirname "$0")/../../kernels/cuda" && pwd)
 # From 9.0 on there are instructions for exactly one architecture, which kbench compiles for.
 specific=$([ "$architecture" -ge 90 ] && echo a || true)
 nvcc -O3 -gencode="arch=compute_$architecture,code=sm_$architecture" -std=c++17 -lnvrtc \
-    -DSOURCES="\"$sources\"" -DARCHITECTURE="\"sm_$architecture$specific\"" -o "$yardstick" \
-    "$(dirname "$0")/yardstick.cu"
+    -DSOURCE="\"$folder/timed.cu\"" -DARCHITECTURE="\"sm_$architecture$specific\"" -o "$yardstick" \
+    "$folder/yardstick.cu"
 : > "$results/yardstick.jsonl"
 for process in $(seq "$processes"); do
     echo "C++: process $process of $processes" >&2
     "$yardstick" >> "$results/yardstick.jsonl"
 done
 
-# The same cases: name of the run, kernel, variant, and flags that give the sizes.
-ours() {
-    echo "kbench: $1" >&2
-    "$suite" --kernel "$2" --variant "$3" --cold --hot --graph --no-search --launches "$processes" --budget 15s \
-        --export "json=$results/$1.json" "${@:4}" > "$results/$1.log" 2>&1 ||
-        { tail -n 5 "$results/$1.log" >&2; exit 1; }
-}
-if [ -n "$suite" ]; then
-    ours saxpy saxpy saxpy_cuda --axis n=1024,65536,1048576,4194304,16777216
-    for kernel in rms_norm softmax; do
-        ours "$kernel-small" "$kernel" "${kernel}_cuda" --axis rows=1,16 --axis dim=1024
-        ours "$kernel-large" "$kernel" "${kernel}_cuda" --axis rows=64,512,8192 --axis dim=4096
-    done
-    for side in 64 384 1024; do
-        ours "matmul-$side" matmul matmul_cuda_tiled --axis "m=$side" --axis "n=$side" --axis "k=$side"
+# The same cases, which are the subject's sizes.
+if [ -n "$subject" ]; then
+    for variant in saxpy_cuda rms_norm_cuda softmax_cuda matmul_cuda_tiled; do
+        echo "kbench: $variant" >&2
+        "$subject" --variant "$variant" --cold --hot --graph --no-search --launches "$processes" --budget "$budget" \
+            --export "json=$results/$variant.json" > "$results/$variant.log" 2>&1 ||
+            { tail -n 5 "$results/$variant.log" >&2; exit 1; }
     done
 fi
 

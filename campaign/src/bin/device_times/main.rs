@@ -1,7 +1,7 @@
 //! Do three judges agree about times on a device? Puts kbench's beside those of `ncu` and of plain CUDA C++.
 //!
-//! `device_times --record FOLDER` reads what `campaign/gpu/yardstick.sh FOLDER SUITE` has left there, and prints one line of CSV
-//! for each kernel, size and mode; `device_times --table FILE` prints the table of docs/gpu.md from such lines, how far
+//! `device_times --record FOLDER` reads what `campaign/gpu/yardstick.sh FOLDER SUBJECT` has left there, and prints one line of
+//! CSV for each kernel, size and mode; `device_times --table FILE` prints the table of docs/gpu.md from such lines, how far
 //! kbench is from the others at most, and how far processes are from each other.
 
 #![forbid(unsafe_code)]
