@@ -30,6 +30,9 @@ pub trait Float: Element + DeviceElement {
 
     /// Gives at most [`BLOCK`] elements what `compute` writes; what it finds there is of no meaning.
     fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32]));
+
+    /// Lets `compute` change at most [`BLOCK`] elements.
+    fn update(at: &mut [Self], compute: impl FnOnce(&mut [f32]));
 }
 
 impl Float for f32 {
@@ -56,6 +59,11 @@ impl Float for f32 {
     #[inline(always)]
     fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32])) {
         compute(to);
+    }
+
+    #[inline(always)]
+    fn update(at: &mut [Self], compute: impl FnOnce(&mut [f32])) {
+        compute(at);
     }
 }
 
@@ -88,6 +96,15 @@ impl Float for f16 {
         let buffer = &mut buffer[..to.len()];
         compute(buffer);
         narrow_f16(buffer, to);
+    }
+
+    #[inline(always)]
+    fn update(at: &mut [Self], compute: impl FnOnce(&mut [f32])) {
+        let mut buffer = BUFFER;
+        let buffer = &mut buffer[..at.len()];
+        widen_f16(at, buffer);
+        compute(buffer);
+        narrow_f16(buffer, at);
     }
 }
 
@@ -126,6 +143,15 @@ impl Float for bf16 {
         compute(buffer);
         to.iter_mut().zip(buffer).for_each(|(to, from)| *to = Float::from_f32(*from));
     }
+
+    #[inline(always)]
+    fn update(at: &mut [Self], compute: impl FnOnce(&mut [f32])) {
+        let mut buffer = BUFFER;
+        let buffer = &mut buffer[..at.len()];
+        buffer.iter_mut().zip(&*at).for_each(|(to, from)| *to = Float::to_f32(*from));
+        compute(buffer);
+        at.iter_mut().zip(buffer).for_each(|(to, from)| *to = Float::from_f32(*from));
+    }
 }
 
 #[cfg(test)]
@@ -151,6 +177,9 @@ mod tests {
         let wide = T::read(&values, &mut buffer);
         T::write(&mut copy, |copy| copy.copy_from_slice(wide));
         assert!(values.iter().map(|v| v.bits()).eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
+        T::update(&mut copy, |copy| copy.iter_mut().for_each(|v| *v = -*v));
+        let negated = values.iter().map(|v| T::from_f32(-v.to_f32()).bits());
+        assert!(negated.eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! What families have in common: vector instructions chosen at run time, floats of three widths, elementary functions,
-//! tasks of a sensible size, and entry points of device code.
+//! reductions, tasks of a sensible size, and entry points of device code.
 
 pub mod device;
 pub mod float;
 pub mod math;
+pub mod reduce;
 pub mod simd;
 pub mod tasks;
 
