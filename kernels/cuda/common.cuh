@@ -67,16 +67,7 @@ template <typename T, unsigned int LENGTH> struct Vector {
         }
     }
 
-    static __device__ __forceinline__ Vector stream(const T* from) {
-        if constexpr (LENGTH == 1) {
-            return {*from};
-        } else {
-            const Pack<T> pack = stream_pack(from);
-            return *reinterpret_cast<const Vector*>(&pack);
-        }
-    }
-
-    __device__ __forceinline__ void stream_to(T* to) const {
+    __device__ __forceinline__ void store(T* to) const {
         if constexpr (LENGTH == 1) {
             *to = values[0];
         } else {
@@ -85,7 +76,7 @@ template <typename T, unsigned int LENGTH> struct Vector {
             for (unsigned int i = 0; i < LENGTH; ++i) {
                 pack.values[i] = values[i];
             }
-            stream_pack(to, pack);
+            store_pack(to, pack);
         }
     }
 };

@@ -1,17 +1,20 @@
 // Rows brought to a common scale: one or two reductions of a row, then a pass that writes it.
 //
 // A team of threads holds a row in registers from the first pass to the last, so that memory is read once and written
-// once. Rows that are too long for that are read again by every pass, from the caches if they are still there.
+// once. Rows that are too long for that, or no whole packs, are read again by every pass, from the caches if they are
+// still there.
 //
 // Launched with as many teams as there are rows, in blocks of whole warps and whole teams. The threads of a team are a
-// power of two; they should be so many that HELD elements each make a row.
+// power of two; they should be so many that HELD elements each make a row. Arrays begin at multiples of 16 bytes.
 
 #include "common.cuh"
 
-// Elements that a thread holds: several vectors on their way from memory, and few enough registers for many threads.
-static constexpr unsigned int HELD = 16;
+// Elements that a thread holds: four packs of 16 bytes on their way from memory at once, and few enough registers for
+// many threads.
+template <typename T> static constexpr unsigned int HELD = 4 * Pack<T>::LENGTH;
 
-static constexpr unsigned int MOST_THREADS = MOST_WARPS * WARP;
+// Registers of a thread at most: few enough for blocks of 1024 threads, and for six blocks of 256 where elements are f32.
+template <typename T> static constexpr unsigned int MOST_REGISTERS = sizeof(T) == 4 ? 40 : 64;
 
 // ---- the threads of a row
 
@@ -63,12 +66,13 @@ static __device__ __forceinline__ void write_vector(
     for (unsigned int i = 0; i < LENGTH; ++i) {
         result.values[i] = narrow<T>(function(x[i], widen(weights.values[i])...));
     }
-    result.stream_to(to);
+    result.store(to);
 }
 
-// The part of a row that a thread holds in registers.
-template <typename T, unsigned int LENGTH> class HeldRow {
-    static constexpr unsigned int COUNT = HELD / LENGTH;
+// The part of a row of whole packs that a thread holds in registers.
+template <typename T> class HeldRow {
+    static constexpr unsigned int LENGTH = Pack<T>::LENGTH;
+    static constexpr unsigned int COUNT = HELD<T> / LENGTH;
 
 public:
     __device__ __forceinline__ HeldRow(const T* row, const Team& team, unsigned int dim)
@@ -77,7 +81,7 @@ public:
 #pragma unroll
         for (unsigned int v = 0; v < COUNT; ++v) {
             if (has(v)) {
-                vectors[v] = Vector<T, LENGTH>::stream(row + at(v));
+                vectors[v] = Vector<T, LENGTH>::load(row + at(v));
             }
         }
 #pragma unroll
@@ -139,7 +143,7 @@ struct Same {
     __device__ __forceinline__ float operator()(float x) const { return x; }
 };
 
-// The same for a row of any length, which every pass reads and maps again.
+// The same for any row: every pass reads and maps it again.
 template <typename T, unsigned int LENGTH, typename Mapping = Same> class LongRow {
 public:
     __device__ __forceinline__ LongRow(const T* row, const Team& team, size_t dim, Mapping mapping = Mapping())
@@ -259,15 +263,13 @@ template <typename T> struct Rows {
 
     // For rows of whole packs that fit into the registers of their teams.
     template <typename Operation> __device__ __forceinline__ void held(const Operation& operation) const {
-        operation(HeldRow<T, Pack<T>::LENGTH>(x, team, present), out, dim, team);
+        operation(HeldRow<T>(x, team, present), out, dim, team);
     }
 
-    // For all others. In kernels of their own, as they take more registers. The condition is the same for all rows, or
-    // threads of a block would wait for each other at different barriers.
+    // For all others. The condition is the same for all rows, or threads of a block would wait for each other at different
+    // barriers.
     template <typename Operation> __device__ __forceinline__ void any(const Operation& operation) const {
-        if (dim <= static_cast<size_t>(team.size) * HELD) {
-            operation(HeldRow<T, 1>(x, team, present), out, dim, team);
-        } else if (dim % Pack<T>::LENGTH == 0) {
+        if (dim % Pack<T>::LENGTH == 0) {
             operation(LongRow<T, Pack<T>::LENGTH>(x, team, present), out, dim, team);
         } else {
             operation(LongRow<T, 1>(x, team, present), out, dim, team);
@@ -275,31 +277,31 @@ template <typename T> struct Rows {
     }
 };
 
-// An operation on held rows, and on any. Arrays begin at multiples of 16 bytes.
-#define NORMALISATION(T, suffix, ways)                                                                                 \
-    extern "C" __global__ void __launch_bounds__(MOST_THREADS) rms_norm##suffix(                                       \
+// All operations: `way` is what is done with rows, held or any.
+#define NORMALISATION(T, suffix, way)                                                                                  \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) rms_norm##suffix(                                        \
         const T* x, const T* w, float eps, T* out, size_t rows, size_t dim, size_t team) {                             \
-        Rows<T>(x, out, rows, dim, team).ways(RmsNorm<T>{w, eps, 0.0f});                                               \
+        Rows<T>(x, out, rows, dim, team).way(RmsNorm<T>{w, eps, 0.0f});                                                \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(MOST_THREADS) rms_norm_gemma##suffix(                                 \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) rms_norm_gemma##suffix(                                  \
         const T* x, const T* w, float eps, T* out, size_t rows, size_t dim, size_t team) {                             \
-        Rows<T>(x, out, rows, dim, team).ways(RmsNorm<T>{w, eps, 1.0f});                                               \
+        Rows<T>(x, out, rows, dim, team).way(RmsNorm<T>{w, eps, 1.0f});                                                \
     }                                                                                                                  \
     /* Blocks are halved: the first row of the grid takes q, the second k. */                                          \
-    extern "C" __global__ void __launch_bounds__(MOST_THREADS) qk_norm##suffix(                                        \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) qk_norm##suffix(                                         \
         const T* q, const T* k, const T* wq, const T* wk, float eps, T* q_out, T* k_out, size_t rows, size_t dim,      \
         size_t team) {                                                                                                 \
         const bool is_query = blockIdx.y == 0;                                                                         \
         Rows<T>(is_query ? q : k, is_query ? q_out : k_out, rows, dim, team)                                           \
-            .ways(RmsNorm<T>{is_query ? wq : wk, eps, 0.0f});                                                          \
+            .way(RmsNorm<T>{is_query ? wq : wk, eps, 0.0f});                                                           \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(MOST_THREADS) layer_norm##suffix(                                     \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) layer_norm##suffix(                                      \
         const T* x, const T* w, const T* b, float eps, T* out, size_t rows, size_t dim, size_t team) {                 \
-        Rows<T>(x, out, rows, dim, team).ways(LayerNorm<T>{w, b, eps});                                                \
+        Rows<T>(x, out, rows, dim, team).way(LayerNorm<T>{w, b, eps});                                                 \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(MOST_THREADS) softmax##suffix(                                        \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) softmax##suffix(                                         \
         const T* x, T* out, size_t rows, size_t dim, size_t team) {                                                    \
-        Rows<T>(x, out, rows, dim, team).ways(Softmax<T>{});                                                           \
+        Rows<T>(x, out, rows, dim, team).way(Softmax<T>{});                                                            \
     }
 
 #define HELD_ROWS(T, suffix) NORMALISATION(T, _##suffix, held)

@@ -1,18 +1,17 @@
 // Rotary position embedding (Su et al. 2021): pairs of elements turned by an angle that grows with the position.
 //
-// A thread turns the same pairs of several heads of one position: it needs their angles once, and has the elements of all
-// these heads on their way from memory at the same time. Launched with one thread for each position, group of heads and
-// vector of pairs, in blocks of any size.
+// A thread turns the same pairs of one or more heads of a position, for which it needs the angles once. Launched with one
+// thread for each position, group of Angles::HEADS heads, and vector of pairs, in blocks of any size.
 
 #include "common.cuh"
-
-// Heads of a thread.
-static constexpr unsigned int ROPE_HEADS = 4;
 
 // ---- angles
 
 // From tables with `half` values per position.
 struct AngleTable {
+    // Heads of a thread: the table is in the cache, so that threads need not share it.
+    static constexpr unsigned int HEADS = 1;
+
     const float* cos;
     const float* sin;
 
@@ -39,6 +38,9 @@ struct AngleTable {
 // a turn per position, as an integer in units of 2⁻⁶⁴. Its product with the position wraps around as angles do: what is left
 // is the fraction of the last turn, good to 2⁻³⁷ at position 32768, as the 53 bits of a double are.
 struct AngleFormula {
+    // Heads of a thread: one head would wait for the arithmetic, where elements have 16 bits.
+    static constexpr unsigned int HEADS = 2;
+
     double ratio;
 
     template <unsigned int LENGTH>
@@ -67,12 +69,13 @@ struct AngleFormula {
 template <unsigned int LENGTH, typename T, typename Angles>
 static __device__ __forceinline__ void rotate(
     T* x, unsigned int threads, unsigned int half, unsigned int heads, const Angles& angles) {
+    constexpr unsigned int HEADS = Angles::HEADS;
     const unsigned int thread = blockIdx.x * blockDim.x + threadIdx.x;
     if (thread >= threads) {
         return;
     }
     const unsigned int vectors = half / LENGTH;
-    const unsigned int groups = (heads + ROPE_HEADS - 1) / ROPE_HEADS;
+    const unsigned int groups = (heads + HEADS - 1) / HEADS;
     const unsigned int pair = thread % vectors * LENGTH;
     const unsigned int group = thread / vectors % groups;
     const size_t position = thread / (vectors * groups);
@@ -80,21 +83,21 @@ static __device__ __forceinline__ void rotate(
 
     using Elements = Vector<T, LENGTH>;
     // Neighbouring groups have neighbouring heads.
-    Elements first[ROPE_HEADS];
-    Elements second[ROPE_HEADS];
+    Elements first[HEADS];
+    Elements second[HEADS];
 #pragma unroll
-    for (unsigned int h = 0; h < ROPE_HEADS; ++h) {
+    for (unsigned int h = 0; h < HEADS; ++h) {
         const unsigned int head = group + h * groups;
         if (head < heads) {
-            first[h] = Elements::stream(x + head * 2 * half);
-            second[h] = Elements::stream(x + head * 2 * half + half);
+            first[h] = Elements::load(x + head * 2 * half);
+            second[h] = Elements::load(x + head * 2 * half + half);
         }
     }
     float cosines[LENGTH];
     float sines[LENGTH];
     angles.read(position, pair, half, cosines, sines);
 #pragma unroll
-    for (unsigned int h = 0; h < ROPE_HEADS; ++h) {
+    for (unsigned int h = 0; h < HEADS; ++h) {
         const unsigned int head = group + h * groups;
         if (head < heads) {
 #pragma unroll
@@ -104,8 +107,8 @@ static __device__ __forceinline__ void rotate(
                 first[h].values[i] = narrow<T>(a * cosines[i] - b * sines[i]);
                 second[h].values[i] = narrow<T>(a * sines[i] + b * cosines[i]);
             }
-            first[h].stream_to(x + head * 2 * half);
-            second[h].stream_to(x + head * 2 * half + half);
+            first[h].store(x + head * 2 * half);
+            second[h].store(x + head * 2 * half + half);
         }
     }
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::shared::float::{BUFFER, Buffer};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorised};
+use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/position.cu")).named("position.cu").headers(COMMON);
@@ -41,16 +41,18 @@ const BASE: f64 = 10_000.0;
     types = [f32, f16, bf16],
 )]
 pub fn rope<T: Float>(x: &mut [T], cos: &[f32], sin: &[f32], head_dim: usize) {
-    vectorised(rope_body::<T>, (x, cos, sin, head_dim));
+    rope_positions(x, cos, sin, head_dim);
 }
 
-#[inline(always)]
-fn rope_body<T: Float>(x: &mut [T], cos: &[f32], sin: &[f32], head_dim: usize) {
-    let (half, heads) = (head_dim / 2, heads(x.len(), cos.len()));
-    let angles = cos.chunks_exact(half).zip(sin.chunks_exact(half));
-    for (position, (cos, sin)) in x.chunks_exact_mut(heads * head_dim).zip(angles) {
-        for (block, (cos, sin)) in cos.chunks(BLOCK).zip(sin.chunks(BLOCK)).enumerate() {
-            rotate(position, head_dim, block * BLOCK, cos, sin);
+vectorise! {
+    fn rope_positions<T: Float>(x: &mut [T], cos: &[f32], sin: &[f32], head_dim: usize) {
+        let (half, heads) = (head_dim / 2, heads(x.len(), cos.len()));
+        let angles = cos.chunks_exact(half).zip(sin.chunks_exact(half));
+        let mut buffers = [BUFFER; 2];
+        for (position, (cos, sin)) in x.chunks_exact_mut(heads * head_dim).zip(angles) {
+            for (block, (cos, sin)) in cos.chunks(BLOCK).zip(sin.chunks(BLOCK)).enumerate() {
+                rotate(position, head_dim, block * BLOCK, cos, sin, &mut buffers);
+            }
         }
     }
 }
@@ -75,7 +77,7 @@ pub fn rope_cuda<T: Float>(
     sin: &DeviceSlice<f32>,
     head_dim: usize,
 ) -> GpuResult<()> {
-    let Threads { count, length } = Threads::new::<T>(x.len(), cos.len(), head_dim);
+    let Threads { count, length } = Threads::new::<T>(x.len(), cos.len(), head_dim, 1);
     let (half, heads) = (head_dim / 2, heads(x.len(), cos.len()));
     let kernel = gpu.kernel(SOURCE, entry!(T, "rope"))?.over(count, Threads::BLOCK);
     kernel.arg(x).arg(cos).arg(sin).arg(count).arg(half).arg(heads).arg(length).launch()
@@ -90,7 +92,7 @@ pub fn rope_cuda<T: Float>(
 )]
 pub fn rope_on_the_fly<T: Float>(x: &mut [T], cos: &[f32], _sin: &[f32], head_dim: usize) {
     let heads = heads(x.len(), cos.len());
-    vectorised(on_the_fly::<T>, (x, 0, heads, head_dim));
+    on_the_fly(x, 0, heads, head_dim);
 }
 
 /// [`rope_on_the_fly`] with positions shared among all cores.
@@ -106,7 +108,7 @@ pub fn rope_on_the_fly_rayon<T: Float>(x: &mut [T], cos: &[f32], _sin: &[f32], h
     let heads = heads(x.len(), cos.len());
     let positions = rows_per_task(heads * head_dim);
     x.par_chunks_mut(positions * heads * head_dim).enumerate().for_each(|(task, x)| {
-        vectorised(on_the_fly::<T>, (x, task * positions, heads, head_dim));
+        on_the_fly(x, task * positions, heads, head_dim);
     });
 }
 
@@ -125,7 +127,7 @@ pub fn rope_on_the_fly_cuda<T: Float>(
     _sin: &DeviceSlice<f32>,
     head_dim: usize,
 ) -> GpuResult<()> {
-    let Threads { count, length } = Threads::new::<T>(x.len(), cos.len(), head_dim);
+    let Threads { count, length } = Threads::new::<T>(x.len(), cos.len(), head_dim, 2);
     let (half, heads) = (head_dim / 2, heads(x.len(), cos.len()));
     let kernel = gpu.kernel(SOURCE, entry!(T, "rope_on_the_fly"))?.over(count, Threads::BLOCK);
     kernel.arg(x).arg(ratio(head_dim)).arg(count).arg(half).arg(heads).arg(length).launch()
@@ -143,25 +145,31 @@ fn ratio(head_dim: usize) -> f64 {
 
 /// Turns the pairs from `start` on of all heads of one position; at most [`BLOCK`] of them.
 #[inline(always)]
-fn rotate<T: Float>(position: &mut [T], head_dim: usize, start: usize, cos: &[f32], sin: &[f32]) {
+fn rotate<T: Float>(
+    position: &mut [T],
+    head_dim: usize,
+    start: usize,
+    cos: &[f32],
+    sin: &[f32],
+    [first_buffer, second_buffer]: &mut [Buffer; 2],
+) {
     if 2 * cos.len() == head_dim && head_dim <= BLOCK {
         // As many heads at a time as there is room for: it takes longer to begin a block than to turn a head.
         for heads in position.chunks_mut(BLOCK / head_dim * head_dim) {
-            T::update(heads, |heads| {
-                for head in heads.chunks_exact_mut(head_dim) {
-                    let (first, second) = head.split_at_mut(cos.len());
-                    rotate_pairs(first, second, cos, sin);
-                }
-            });
+            for head in T::edit(heads, first_buffer).chunks_exact_mut(head_dim) {
+                let (first, second) = head.split_at_mut(cos.len());
+                rotate_pairs(first, second, cos, sin);
+            }
+            T::flush(first_buffer, heads);
         }
         return;
     }
     for head in position.chunks_exact_mut(head_dim) {
         let (first, second) = head.split_at_mut(head_dim / 2);
-        let pairs = start..start + cos.len();
-        T::update(&mut first[pairs.clone()], |first| {
-            T::update(&mut second[pairs], |second| rotate_pairs(first, second, cos, sin));
-        });
+        let (first, second) = (&mut first[start..][..cos.len()], &mut second[start..][..cos.len()]);
+        rotate_pairs(T::edit(first, first_buffer), T::edit(second, second_buffer), cos, sin);
+        T::flush(first_buffer, first);
+        T::flush(second_buffer, second);
     }
 }
 
@@ -172,34 +180,39 @@ fn rotate_pairs(first: &mut [f32], second: &mut [f32], cos: &[f32], sin: &[f32])
     }
 }
 
-/// Turns positions from `first` on, with angles computed here.
-///
-/// At position 32768 an angle of as many radians has to be known to 2⁻²⁴, which takes 39 bits: more than `f32` has. So a
-/// frequency is the fraction of a turn per position, as an integer in units of 2⁻⁶⁴. Its product with the position wraps
-/// around as angles do: what is left is the fraction of the last turn, good to 2⁻³⁷ there, as `f64` has 53 bits. The tables
-/// are no better, so the tolerance is theirs.
-#[inline(always)]
-fn on_the_fly<T: Float>(x: &mut [T], first: usize, heads: usize, head_dim: usize) {
-    const UNITS_PER_RADIAN: f64 = 18_446_744_073_709_551_616.0 / std::f64::consts::TAU;
-    let (half, ratio) = (head_dim / 2, ratio(head_dim));
-    let (mut cos, mut sin): (Buffer, Buffer) = (BUFFER, BUFFER);
-    let mut frequencies = [0u64; BLOCK];
-    let mut frequency = UNITS_PER_RADIAN;
-    for start in (0..half).step_by(BLOCK) {
-        let pairs = BLOCK.min(half - start);
-        for unit in &mut frequencies[..pairs] {
-            *unit = frequency.round() as u64;
-            frequency *= ratio;
-        }
-        let (cos, sin) = (&mut cos[..pairs], &mut sin[..pairs]);
-        for (i, position) in x.chunks_exact_mut(heads * head_dim).enumerate() {
-            let place = (first + i) as u64;
-            for ((cos, sin), frequency) in cos.iter_mut().zip(&mut *sin).zip(&frequencies[..pairs])
-            {
-                (*sin, *cos) = math::sin_cos_of_turn((place.wrapping_mul(*frequency) >> 32) as u32);
+// Turns positions from `first` on, with angles computed here.
+//
+// At position 32768 an angle of as many radians has to be known to 2⁻²⁴, which takes 39 bits: more than `f32` has. So a
+// frequency is the fraction of a turn per position, as an integer in units of 2⁻⁶⁴. Its product with the position wraps
+// around as angles do: what is left is the fraction of the last turn, good to 2⁻³⁷ there, as `f64` has 53 bits. The tables
+// are no better, so the tolerance is theirs.
+vectorise! {
+    fn on_the_fly<T: Float>(x: &mut [T], first: usize, heads: usize, head_dim: usize) {
+        const UNITS_PER_RADIAN: f64 = 18_446_744_073_709_551_616.0 / std::f64::consts::TAU;
+        let (half, ratio) = (head_dim / 2, ratio(head_dim));
+        let (mut cos, mut sin, mut frequencies) = (BUFFER, BUFFER, [0; BLOCK]);
+        let mut buffers = [BUFFER; 2];
+        let mut frequency = UNITS_PER_RADIAN;
+        for start in (0..half).step_by(BLOCK) {
+            let pairs = BLOCK.min(half - start);
+            for unit in &mut frequencies[..pairs] {
+                *unit = frequency as u64;
+                frequency *= ratio;
             }
-            rotate(position, head_dim, start, cos, sin);
+            for (position, x) in (first..).zip(x.chunks_exact_mut(heads * head_dim)) {
+                turns(position as u64, &frequencies[..pairs], &mut cos, &mut sin);
+                rotate(x, head_dim, start, &cos[..pairs], &sin[..pairs], &mut buffers);
+            }
         }
+    }
+}
+
+/// Cosines and sines of position · frequency.
+#[inline(always)]
+fn turns(position: u64, frequencies: &[u64], cos: &mut Buffer, sin: &mut Buffer) {
+    for ((frequency, cos), sin) in frequencies.iter().zip(cos).zip(sin) {
+        let turn = position.wrapping_mul(*frequency);
+        (*sin, *cos) = math::sin_cos_of_turn((turn >> 32) as u32);
     }
 }
 
@@ -211,13 +224,12 @@ struct Threads {
 }
 
 impl Threads {
-    /// Heads of a thread: ROPE_HEADS of the device code.
-    const HEADS: usize = 4;
     /// Threads of a block.
     const BLOCK: usize = 128;
 
-    fn new<T>(elements: usize, angles: usize, head_dim: usize) -> Self {
-        let (half, groups) = (head_dim / 2, heads(elements, angles).div_ceil(Self::HEADS));
+    /// For threads that turn so many heads each: Angles::HEADS of the device code.
+    fn new<T>(elements: usize, angles: usize, head_dim: usize, heads_per_thread: usize) -> Self {
+        let (half, groups) = (head_dim / 2, heads(elements, angles).div_ceil(heads_per_thread));
         let pack = 16 / size_of::<T>();
         let length = if half.is_multiple_of(pack) { pack } else { 1 };
         Threads { count: angles / half * groups * (half / length), length }

@@ -4,9 +4,9 @@ use kbench::prelude::*;
 use rayon::prelude::*;
 
 use super::{SOURCE, Teams};
-use crate::shared::float::BUFFER;
+use crate::shared::float::{BUFFER, Buffer};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{BLOCK, Float, entry, reduce, vectorised};
+use crate::shared::{BLOCK, Float, entry, reduce, vectorise};
 
 /// out ← (x − mean x) · w / √(var x + ε) + b, for rows of the length of `w` and `b`.
 #[kernel_bench(
@@ -23,34 +23,41 @@ use crate::shared::{BLOCK, Float, entry, reduce, vectorised};
     types = [f32, f16, bf16],
 )]
 pub fn layer_norm<T: Float>(x: &[T], w: &[T], b: &[T], eps: f32, out: &mut [T]) {
-    vectorised(layer_norm_rows::<T>, (x, w, b, eps, out));
+    layer_norm_rows(x, w, b, eps, out);
 }
 
-#[inline(always)]
-fn layer_norm_rows<T: Float>(x: &[T], w: &[T], b: &[T], eps: f32, out: &mut [T]) {
-    let dim = w.len();
-    for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-        // Two passes over a row that is in the cache after the first: mean(x²) − mean(x)² in one pass would lose the
-        // digits that both have in common.
-        let mean = reduce::sum(x, |x| x) / dim as f32;
-        let variance = reduce::sum(x, |x| (x - mean) * (x - mean)) / dim as f32;
-        scale_row(x, w, b, mean, 1.0 / (variance + eps).sqrt(), out);
+vectorise! {
+    fn layer_norm_rows<T: Float>(x: &[T], w: &[T], b: &[T], eps: f32, out: &mut [T]) {
+        let dim = w.len();
+        let mut buffers = [BUFFER; 4];
+        for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
+            // Two passes over a row that is in the cache after the first: mean(x²) − mean(x)² in one pass would lose the
+            // digits that both have in common.
+            let mean = reduce::sum(x, &mut buffers[0]) / dim as f32;
+            let variance = reduce::sum_of_squares(x, mean, &mut buffers[0]) / dim as f32;
+            scale_row(x, w, b, mean, 1.0 / (variance + eps).sqrt(), out, &mut buffers);
+        }
     }
 }
 
 /// out ← (x − mean) · scale · w + b
 #[inline(always)]
-fn scale_row<T: Float>(x: &[T], w: &[T], b: &[T], mean: f32, scale: f32, out: &mut [T]) {
-    let mut buffers = [BUFFER; 3];
-    let [x_buffer, w_buffer, b_buffer] = &mut buffers;
+fn scale_row<T: Float>(
+    x: &[T],
+    w: &[T],
+    b: &[T],
+    mean: f32,
+    scale: f32,
+    out: &mut [T],
+    [x_buffer, w_buffer, b_buffer, out_buffer]: &mut [Buffer; 4],
+) {
     let weights = w.chunks(BLOCK).zip(b.chunks(BLOCK));
     for ((x, (w, b)), out) in x.chunks(BLOCK).zip(weights).zip(out.chunks_mut(BLOCK)) {
         let (x, w, b) = (T::read(x, x_buffer), T::read(w, w_buffer), T::read(b, b_buffer));
-        T::write(out, |out| {
-            for (((out, x), w), b) in out.iter_mut().zip(x).zip(w).zip(b) {
-                *out = (x - mean) * scale * w + b;
-            }
-        });
+        for (((out, x), w), b) in T::output(out, out_buffer).iter_mut().zip(x).zip(w).zip(b) {
+            *out = (x - mean) * scale * w + b;
+        }
+        T::flush(out_buffer, out);
     }
 }
 

@@ -10,8 +10,7 @@ mod soft;
 
 use kbench::prelude::*;
 
-use crate::shared::float::BUFFER;
-use crate::shared::{BLOCK, COMMON, Float};
+use crate::shared::COMMON;
 
 pub use layer::{layer_norm, layer_norm_cuda, layer_norm_rayon};
 pub use qk::{qk_norm, qk_norm_cuda, qk_norm_rayon, qk_norm_together, qk_norm_together_cuda};
@@ -25,20 +24,6 @@ const SOURCE: Source = Source::new(include_str!("../../cuda/normalisation.cu"))
     .named("normalisation.cu")
     .headers(COMMON);
 
-/// out ← function(x, w), element by element.
-#[inline(always)]
-fn map_row<T: Float>(x: &[T], w: &[T], out: &mut [T], function: impl Fn(f32, f32) -> f32) {
-    let (mut x_buffer, mut w_buffer) = (BUFFER, BUFFER);
-    for ((x, w), out) in x.chunks(BLOCK).zip(w.chunks(BLOCK)).zip(out.chunks_mut(BLOCK)) {
-        let (x, w) = (T::read(x, &mut x_buffer), T::read(w, &mut w_buffer));
-        T::write(out, |out| {
-            for ((out, x), w) in out.iter_mut().zip(x).zip(w) {
-                *out = function(*x, *w);
-            }
-        });
-    }
-}
-
 /// The threads of a GPU that work on the rows of a matrix.
 struct Teams {
     /// Threads that work on one row: a power of two.
@@ -50,17 +35,18 @@ struct Teams {
 }
 
 impl Teams {
-    /// Elements that a thread holds: HELD of the device code.
-    const HELD: usize = 16;
-    /// Threads of a block at least, while there are rows for them.
+    /// Bytes that a thread holds: four packs, as HELD of the device code.
+    const HELD: usize = 64;
+    /// Threads of a block at least.
     const THREADS: usize = 128;
     /// Threads of a block at most.
     const MOST_THREADS: usize = 1024;
 
     fn new<T>(rows: usize, dim: usize) -> Self {
-        let team = dim.div_ceil(Self::HELD).next_power_of_two().min(Self::MOST_THREADS);
+        let held = Self::HELD / size_of::<T>();
+        let team = dim.div_ceil(held).next_power_of_two().min(Self::MOST_THREADS);
         let threads = team.max(Self::THREADS);
-        let is_held = dim <= team * Self::HELD && (dim * size_of::<T>()).is_multiple_of(16);
+        let is_held = dim <= team * held && (dim * size_of::<T>()).is_multiple_of(16);
         Teams { team, threads, blocks: rows.div_ceil(threads / team).max(1), is_held }
     }
 

@@ -3,10 +3,10 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-use super::rms::rms_norm_rows;
+use super::rms::{BUFFERS, rms_norm_row};
 use super::{SOURCE, Teams, rms_norm, rms_norm_cuda};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{Float, entry, vectorised};
+use crate::shared::{Float, entry, vectorise};
 
 /// Every head h of q and k: q_out ← h · wq / √(mean(h²) + ε), and k_out in the same way with wk; first all of q, then all of k.
 ///
@@ -55,24 +55,26 @@ pub fn qk_norm_together<T: Float>(
     q_out: &mut [T],
     k_out: &mut [T],
 ) {
-    vectorised(together::<T>, (q, k, wq, wk, eps, q_out, k_out));
+    together(q, k, wq, wk, eps, q_out, k_out);
 }
 
-#[inline(always)]
-fn together<T: Float>(
-    q: &[T],
-    k: &[T],
-    wq: &[T],
-    wk: &[T],
-    eps: f32,
-    q_out: &mut [T],
-    k_out: &mut [T],
-) {
-    let queries = q.chunks_exact(wq.len()).zip(q_out.chunks_exact_mut(wq.len()));
-    let keys = k.chunks_exact(wk.len()).zip(k_out.chunks_exact_mut(wk.len()));
-    for ((q, q_out), (k, k_out)) in queries.zip(keys) {
-        rms_norm_rows(q, wq, eps, 0.0, q_out);
-        rms_norm_rows(k, wk, eps, 0.0, k_out);
+vectorise! {
+    fn together<T: Float>(
+        q: &[T],
+        k: &[T],
+        wq: &[T],
+        wk: &[T],
+        eps: f32,
+        q_out: &mut [T],
+        k_out: &mut [T],
+    ) {
+        let queries = q.chunks_exact(wq.len()).zip(q_out.chunks_exact_mut(wq.len()));
+        let keys = k.chunks_exact(wk.len()).zip(k_out.chunks_exact_mut(wk.len()));
+        let mut buffers = BUFFERS;
+        for ((q, q_out), (k, k_out)) in queries.zip(keys) {
+            rms_norm_row(q, wq, eps, 0.0, q_out, &mut buffers);
+            rms_norm_row(k, wk, eps, 0.0, k_out, &mut buffers);
+        }
     }
 }
 

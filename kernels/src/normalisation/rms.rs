@@ -3,18 +3,43 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-use super::{SOURCE, Teams, map_row};
+use super::{SOURCE, Teams};
+use crate::shared::float::{BUFFER, Buffer};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{Float, entry, reduce, vectorised};
+use crate::shared::{BLOCK, Float, entry, reduce, vectorise};
 
-/// out ← x · (w + shift) / √(mean(x²) + ε), for rows of the length of `w`.
+/// Room for blocks of x, w and out.
+pub(super) type Buffers = [Buffer; 3];
+
+pub(super) const BUFFERS: Buffers = [BUFFER; 3];
+
+/// out ← x · (w + shift) / √(mean(x²) + ε), for one row.
 #[inline(always)]
-pub(super) fn rms_norm_rows<T: Float>(x: &[T], w: &[T], eps: f32, shift: f32, out: &mut [T]) {
-    let dim = w.len();
-    for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-        let squares = reduce::sum(x, |x| x * x);
-        let scale = 1.0 / (squares / dim as f32 + eps).sqrt();
-        map_row(x, w, out, |x, w| x * scale * (w + shift));
+pub(super) fn rms_norm_row<T: Float>(
+    x: &[T],
+    w: &[T],
+    eps: f32,
+    shift: f32,
+    out: &mut [T],
+    [x_buffer, w_buffer, out_buffer]: &mut Buffers,
+) {
+    let squares = reduce::sum_of_squares(x, 0.0, x_buffer);
+    let scale = 1.0 / (squares / x.len() as f32 + eps).sqrt();
+    for ((x, w), out) in x.chunks(BLOCK).zip(w.chunks(BLOCK)).zip(out.chunks_mut(BLOCK)) {
+        let (x, w) = (T::read(x, x_buffer), T::read(w, w_buffer));
+        for ((out, x), w) in T::output(out, out_buffer).iter_mut().zip(x).zip(w) {
+            *out = x * scale * (w + shift);
+        }
+        T::flush(out_buffer, out);
+    }
+}
+
+vectorise! {
+    fn rms_norm_rows<T: Float>(x: &[T], w: &[T], eps: f32, shift: f32, out: &mut [T]) {
+        let mut buffers = BUFFERS;
+        for (x, out) in x.chunks_exact(w.len()).zip(out.chunks_exact_mut(w.len())) {
+            rms_norm_row(x, w, eps, shift, out, &mut buffers);
+        }
     }
 }
 
@@ -35,7 +60,7 @@ macro_rules! rms_norm {
             types = [f32, f16, bf16],
         )]
         pub fn $kernel<T: Float>(x: &[T], w: &[T], eps: f32, out: &mut [T]) {
-            vectorised(rms_norm_rows::<T>, (x, w, eps, $shift, out));
+            rms_norm_rows(x, w, eps, $shift, out);
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] with rows shared among all cores.")]

@@ -4,9 +4,10 @@ use kbench::prelude::*;
 use rayon::prelude::*;
 
 use super::{SOURCE, Teams};
-use crate::shared::float::BUFFER;
+use crate::shared::float::{BUFFER, Buffer};
+use crate::shared::lanes::{self, LANES};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{BLOCK, Float, entry, math, reduce, vectorised};
+use crate::shared::{BLOCK, Float, entry, math, reduce, vectorise};
 
 /// out ← exp(x − max x) / Σ exp(x − max x), for rows of `dim` elements.
 #[kernel_bench(
@@ -22,37 +23,46 @@ use crate::shared::{BLOCK, Float, entry, math, reduce, vectorised};
     types = [f32, f16, bf16],
 )]
 pub fn softmax<T: Float>(x: &[T], dim: usize, out: &mut [T]) {
-    vectorised(softmax_rows::<T>, (x, dim, out));
+    softmax_rows(x, dim, out);
 }
 
-#[inline(always)]
-fn softmax_rows<T: Float>(x: &[T], dim: usize, out: &mut [T]) {
-    for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-        let max = reduce::max(x);
-        let scale = 1.0 / powers(x, max, out);
-        // The powers wait in the output. In 16 bits they are rounded once more than need be, by no more than the result
-        // itself is, as the scale is at most 1; computing them again would take longer.
-        for out in out.chunks_mut(BLOCK) {
-            T::update(out, |out| out.iter_mut().for_each(|out| *out *= scale));
+vectorise! {
+    fn softmax_rows<T: Float>(x: &[T], dim: usize, out: &mut [T]) {
+        let mut buffers = [BUFFER; 2];
+        for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
+            let max = reduce::max(x, &mut buffers[0]);
+            let scale = 1.0 / powers(x, max, out, &mut buffers);
+            // The powers wait in the output. In 16 bits they are rounded once more than need be, by no more than the result
+            // itself is, as the scale is at most 1; computing them again would take longer.
+            for out in out.chunks_mut(BLOCK) {
+                for out in T::edit(out, &mut buffers[1]) {
+                    *out *= scale;
+                }
+                T::flush(&buffers[1], out);
+            }
         }
     }
 }
 
 /// out ← exp(x − max); returns the sum, taken before the powers are rounded.
 #[inline(always)]
-fn powers<T: Float>(x: &[T], max: f32, out: &mut [T]) -> f32 {
-    let mut buffer = BUFFER;
-    let mut sums = reduce::Lanes::new(0.0);
+fn powers<T: Float>(
+    x: &[T],
+    max: f32,
+    out: &mut [T],
+    [x_buffer, out_buffer]: &mut [Buffer; 2],
+) -> f32 {
+    let mut sums = [0.0; LANES];
     for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-        let x = T::read(x, &mut buffer);
-        T::write(out, |out| {
-            for (out, x) in out.iter_mut().zip(x) {
-                *out = math::exp(x - max);
-            }
-            sums.take(out, |sum, power| sum + power);
-        });
+        let x = T::read(x, x_buffer);
+        let powers = T::output(out, out_buffer);
+        for (power, x) in powers.iter_mut().zip(x) {
+            *power = math::exp(x - max);
+        }
+        sums = lanes::fold(sums, powers, 0.0, |sum, power| sum + power);
+        T::flush(out_buffer, out);
     }
-    sums.join(|a, b| a + b)
+    lanes::join(sums, |a, b| a + b)
 }
 
 /// [`softmax`] with rows shared among all cores.

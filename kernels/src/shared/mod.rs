@@ -3,6 +3,7 @@
 
 pub mod device;
 pub mod float;
+pub mod lanes;
 pub mod math;
 pub mod reduce;
 pub mod simd;
@@ -11,4 +12,5 @@ pub mod tasks;
 pub use device::COMMON;
 pub(crate) use device::entry;
 pub use float::{BLOCK, Float};
+pub(crate) use simd::vectorise;
 pub use simd::vectorised;
