@@ -3,10 +3,11 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-use super::rms::{BUFFERS, rms_norm_row};
+use super::rms::{rms_norm_long, rms_norm_short};
 use super::{SOURCE, Teams, rms_norm, rms_norm_cuda};
+use crate::shared::float::BUFFER;
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{Float, entry, vectorise};
+use crate::shared::{BLOCK, Float, entry, vectorise};
 
 /// Every head h of q and k: q_out ← h · wq / √(mean(h²) + ε), and k_out in the same way with wk; first all of q, then all of k.
 ///
@@ -44,7 +45,7 @@ pub fn qk_norm<T: Float>(
     rms_norm(k, wk, eps, k_out);
 }
 
-/// [`qk_norm`] in one sweep: each head of q, then the same head of k.
+/// [`qk_norm`] in one sweep: a few heads of q, then the same heads of k.
 #[kernel_bench(of = qk_norm, name = "together", types = [f32, f16, bf16])]
 pub fn qk_norm_together<T: Float>(
     q: &[T],
@@ -68,12 +69,26 @@ vectorise! {
         q_out: &mut [T],
         k_out: &mut [T],
     ) {
-        let queries = q.chunks_exact(wq.len()).zip(q_out.chunks_exact_mut(wq.len()));
-        let keys = k.chunks_exact(wk.len()).zip(k_out.chunks_exact_mut(wk.len()));
-        let mut buffers = BUFFERS;
+        let dim = wq.len();
+        if dim <= BLOCK {
+            let mut buffers = [BUFFER; 4];
+            let [wq_buffer, wk_buffer, x_buffer, out_buffer] = &mut buffers;
+            let (wq, wk, length) =
+                (T::read(wq, wq_buffer), T::read(wk, wk_buffer), BLOCK / dim * dim);
+            let queries = q.chunks(length).zip(q_out.chunks_mut(length));
+            let keys = k.chunks(length).zip(k_out.chunks_mut(length));
+            for ((q, q_out), (k, k_out)) in queries.zip(keys) {
+                rms_norm_short(q, wq, eps, 0.0, q_out, x_buffer, out_buffer);
+                rms_norm_short(k, wk, eps, 0.0, k_out, x_buffer, out_buffer);
+            }
+            return;
+        }
+        let mut buffers = [BUFFER; 3];
+        let queries = q.chunks_exact(dim).zip(q_out.chunks_exact_mut(dim));
+        let keys = k.chunks_exact(dim).zip(k_out.chunks_exact_mut(dim));
         for ((q, q_out), (k, k_out)) in queries.zip(keys) {
-            rms_norm_row(q, wq, eps, 0.0, q_out, &mut buffers);
-            rms_norm_row(k, wk, eps, 0.0, k_out, &mut buffers);
+            rms_norm_long(q, wq, eps, 0.0, q_out, &mut buffers);
+            rms_norm_long(k, wk, eps, 0.0, k_out, &mut buffers);
         }
     }
 }

@@ -5,26 +5,64 @@ use rayon::prelude::*;
 
 use super::{SOURCE, Teams};
 use crate::shared::float::{BUFFER, Buffer};
+use crate::shared::lanes::{self, LANES, Lanes};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{BLOCK, Float, entry, reduce, vectorise};
+use crate::shared::{BLOCK, Float, entry, vectorise};
 
-/// Room for blocks of x, w and out.
-pub(super) type Buffers = [Buffer; 3];
+vectorise! {
+    fn rms_norm_rows<T: Float>(x: &[T], w: &[T], eps: f32, shift: f32, out: &mut [T]) {
+        let dim = w.len();
+        let mut buffers = [BUFFER; 3];
+        if dim <= BLOCK {
+            let [x_buffer, w_buffer, out_buffer] = &mut buffers;
+            let (w, length) = (T::read(w, w_buffer), BLOCK / dim * dim);
+            for (x, out) in x.chunks(length).zip(out.chunks_mut(length)) {
+                rms_norm_short(x, w, eps, shift, out, x_buffer, out_buffer);
+            }
+            return;
+        }
+        for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
+            rms_norm_long(x, w, eps, shift, out, &mut buffers);
+        }
+    }
+}
 
-pub(super) const BUFFERS: Buffers = [BUFFER; 3];
-
-/// out ← x · (w + shift) / √(mean(x²) + ε), for one row.
+/// out ← x · (w + shift) / √(mean(x²) + ε), for rows that fit into a block together: they are widened once for both passes.
 #[inline(always)]
-pub(super) fn rms_norm_row<T: Float>(
+pub(super) fn rms_norm_short<T: Float>(
+    x: &[T],
+    w: &[f32],
+    eps: f32,
+    shift: f32,
+    out: &mut [T],
+    x_buffer: &mut Buffer,
+    out_buffer: &mut Buffer,
+) {
+    let rows = T::read(x, x_buffer).chunks_exact(w.len());
+    for (out, x) in T::output(out, out_buffer).chunks_exact_mut(w.len()).zip(rows) {
+        let scale = scale_of(lanes::fold([0.0; LANES], x, 0.0, |sum, x| sum + x * x), x.len(), eps);
+        for ((out, x), w) in out.iter_mut().zip(x).zip(w) {
+            *out = x * scale * (w + shift);
+        }
+    }
+    T::flush(out_buffer, out);
+}
+
+/// The same for one row of any length, block by block.
+#[inline(always)]
+pub(super) fn rms_norm_long<T: Float>(
     x: &[T],
     w: &[T],
     eps: f32,
     shift: f32,
     out: &mut [T],
-    [x_buffer, w_buffer, out_buffer]: &mut Buffers,
+    [x_buffer, w_buffer, out_buffer]: &mut [Buffer; 3],
 ) {
-    let squares = reduce::sum_of_squares(x, 0.0, x_buffer);
-    let scale = 1.0 / (squares / x.len() as f32 + eps).sqrt();
+    let mut squares = [0.0; LANES];
+    for x in x.chunks(BLOCK) {
+        squares = lanes::fold(squares, T::read(x, x_buffer), 0.0, |sum, x| sum + x * x);
+    }
+    let scale = scale_of(squares, x.len(), eps);
     for ((x, w), out) in x.chunks(BLOCK).zip(w.chunks(BLOCK)).zip(out.chunks_mut(BLOCK)) {
         let (x, w) = (T::read(x, x_buffer), T::read(w, w_buffer));
         for ((out, x), w) in T::output(out, out_buffer).iter_mut().zip(x).zip(w) {
@@ -34,13 +72,10 @@ pub(super) fn rms_norm_row<T: Float>(
     }
 }
 
-vectorise! {
-    fn rms_norm_rows<T: Float>(x: &[T], w: &[T], eps: f32, shift: f32, out: &mut [T]) {
-        let mut buffers = BUFFERS;
-        for (x, out) in x.chunks_exact(w.len()).zip(out.chunks_exact_mut(w.len())) {
-            rms_norm_row(x, w, eps, shift, out, &mut buffers);
-        }
-    }
+/// 1 / √(mean(x²) + ε), from the partial sums of squares of a row.
+#[inline(always)]
+fn scale_of(squares: Lanes, dim: usize, eps: f32) -> f32 {
+    1.0 / (lanes::join(squares, |a, b| a + b) / dim as f32 + eps).sqrt()
 }
 
 /// One of the two kernels: in order, on all cores, on a GPU, and in f64.
