@@ -114,6 +114,7 @@ pub fn qk_norm_rayon<T: Float>(
 
 /// [`qk_norm`] on a GPU, in two launches.
 #[kernel_bench(of = qk_norm, cuda, types = [f32, f16, bf16])]
+#[allow(clippy::too_many_arguments)] // those of the kernel, and the device
 pub fn qk_norm_cuda<T: Float>(
     gpu: &Gpu,
     q: &DeviceSlice<T>,
@@ -130,6 +131,7 @@ pub fn qk_norm_cuda<T: Float>(
 
 /// [`qk_norm`] on a GPU, in one launch: half of the blocks take q, half k.
 #[kernel_bench(of = qk_norm, name = "together_cuda", cuda, types = [f32, f16, bf16])]
+#[allow(clippy::too_many_arguments)] // those of the kernel, and the device
 pub fn qk_norm_together_cuda<T: Float>(
     gpu: &Gpu,
     q: &DeviceSlice<T>,

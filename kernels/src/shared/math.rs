@@ -69,7 +69,7 @@ pub fn erf(x: f32) -> f32 {
         -2.685_871_9e-2,
         1.128_368_3e-1,
         -3.761_263_2e-1,
-        1.128_379_2,
+        std::f32::consts::FRAC_2_SQRT_PI,
     ] {
         near = near * square + coefficient;
     }
