@@ -5,9 +5,12 @@ use rayon::prelude::*;
 
 use super::{SOURCE, Teams};
 use crate::shared::float::{BUFFER, Buffer};
-use crate::shared::lanes::{self, LANES, Lanes};
+use crate::shared::lanes::{self, LANES};
 use crate::shared::tasks::rows_per_task;
 use crate::shared::{BLOCK, Float, entry, vectorise};
+
+/// Partial sums of a short row: joining more of them takes longer than they save.
+const SHORT_LANES: usize = 16;
 
 vectorise! {
     fn rms_norm_rows<T: Float>(x: &[T], w: &[T], eps: f32, shift: f32, out: &mut [T]) {
@@ -40,7 +43,8 @@ pub(super) fn rms_norm_short<T: Float>(
 ) {
     let rows = T::read(x, x_buffer).chunks_exact(w.len());
     for (out, x) in T::output(out, out_buffer).chunks_exact_mut(w.len()).zip(rows) {
-        let scale = scale_of(lanes::fold([0.0; LANES], x, 0.0, |sum, x| sum + x * x), x.len(), eps);
+        let scale =
+            scale_of(lanes::fold([0.0; SHORT_LANES], x, 0.0, |sum, x| sum + x * x), x.len(), eps);
         for ((out, x), w) in out.iter_mut().zip(x).zip(w) {
             *out = x * scale * (w + shift);
         }
@@ -74,7 +78,7 @@ pub(super) fn rms_norm_long<T: Float>(
 
 /// 1 / √(mean(x²) + ε), from the partial sums of squares of a row.
 #[inline(always)]
-fn scale_of(squares: Lanes, dim: usize, eps: f32) -> f32 {
+fn scale_of<const N: usize>(squares: [f32; N], dim: usize, eps: f32) -> f32 {
     1.0 / (lanes::join(squares, |a, b| a + b) / dim as f32 + eps).sqrt()
 }
 
