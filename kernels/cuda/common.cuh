@@ -52,6 +52,35 @@ template <typename T> static __device__ __forceinline__ void stream_pack(T* to, 
     __stcs(reinterpret_cast<uint4*>(to), *reinterpret_cast<const uint4*>(&pack));
 }
 
+// Elements that are read and written at once: a pack, or a single one where packs cannot be.
+template <typename T, unsigned int LENGTH> struct Vector {
+    static_assert(LENGTH == 1 || LENGTH == Pack<T>::LENGTH, "a vector is a pack or a single element");
+
+    T values[LENGTH];
+
+    static __device__ __forceinline__ Vector load(const T* from) {
+        if constexpr (LENGTH == 1) {
+            return {*from};
+        } else {
+            const Pack<T> pack = load_pack(from);
+            return *reinterpret_cast<const Vector*>(&pack);
+        }
+    }
+
+    __device__ __forceinline__ void store(T* to) const {
+        if constexpr (LENGTH == 1) {
+            *to = values[0];
+        } else {
+            Pack<T> pack;
+#pragma unroll
+            for (unsigned int i = 0; i < LENGTH; ++i) {
+                pack.values[i] = values[i];
+            }
+            store_pack(to, pack);
+        }
+    }
+};
+
 // Whether an address can be read and written in packs.
 static __device__ __forceinline__ bool is_aligned(const void* address) {
     return reinterpret_cast<size_t>(address) % 16 == 0;

@@ -1,124 +1,310 @@
-// Rows brought to a common scale: one block for each row, whose threads reduce the row together and then write it.
+// Rows brought to a common scale: one or two reductions of a row, then a pass that writes it.
 //
-// Launched with one block for each row, of a whole number of warps, at most NORMALISATION_WARPS_MAX. Every pass reads
-// the row again, from the cache after the first pass: no row is too long, as none has to fit in registers.
+// A team of threads holds a row in registers from the first pass to the last, so that memory is read once and written
+// once. Rows that are too long for that, or no whole packs, are read again by every pass, from the caches if they are
+// still there.
+//
+// Launched with as many teams as there are rows, in blocks of whole warps and whole teams. The threads of a team are a
+// power of two; they should be so many that HELD elements each make a row. Arrays begin at multiples of 16 bytes.
 
-static constexpr unsigned int NORMALISATION_WARP = 32;
-static constexpr unsigned int NORMALISATION_WARPS_MAX = 32;
-static constexpr size_t NORMALISATION_VECTOR = 4;
+#include "common.cuh"
 
-// Whether a row can be read in vectors of 16 bytes, up to a rest that does not fill one.
-static __device__ __forceinline__ bool normalisation_aligned(const float* row) {
-    return reinterpret_cast<size_t>(row) % sizeof(float4) == 0;
-}
+// Elements that a thread holds: four packs of 16 bytes on their way from memory at once, and few enough registers for
+// many threads.
+template <typename T> static constexpr unsigned int HELD = 4 * Pack<T>::LENGTH;
 
-// Joins the values of all threads of a warp. Every thread gets the same bits, because the order of join's arguments
-// makes no difference.
-template <typename Join>
-static __device__ __forceinline__ float normalisation_reduce_warp(float value, Join join) {
-    for (unsigned int distance = NORMALISATION_WARP / 2; distance > 0; distance /= 2) {
-        value = join(value, __shfl_xor_sync(0xffffffffu, value, distance));
+// Registers of a thread at most: few enough for blocks of 1024 threads, and for six blocks of 256 where elements are f32.
+template <typename T> static constexpr unsigned int MOST_REGISTERS = sizeof(T) == 4 ? 40 : 64;
+
+// ---- the threads of a row
+
+class Team {
+public:
+    __device__ __forceinline__ explicit Team(unsigned int size) : size(size), rank(threadIdx.x & (size - 1)) {}
+
+    // Joins the values of all threads of the team; every one of them gets the same bits.
+    template <typename Join> __device__ __forceinline__ float reduce(float value, float* partial) const {
+#pragma unroll
+        for (unsigned int distance = WARP / 2; distance > 0; distance /= 2) {
+            if (distance < size) {
+                value = Join::join(value, __shfl_xor_sync(ALL_LANES, value, distance));
+            }
+        }
+        if (size <= WARP) {
+            return value;
+        }
+        const unsigned int lane = threadIdx.x % WARP;
+        const unsigned int warp = threadIdx.x / WARP;
+        const unsigned int warps = size / WARP;
+        if (lane == 0) {
+            partial[warp] = value;
+        }
+        __syncthreads();
+        return reduce_warp<Join>(lane < warps ? partial[(warp & ~(warps - 1)) + lane] : Join::start());
     }
-    return value;
-}
 
-// Joins the values of all threads of the block. `partial` is shared memory that nothing else in the kernel uses: then
-// one barrier is enough.
-template <typename Join>
-static __device__ __forceinline__ float normalisation_reduce_block(
-    float value, float start, float* partial, Join join) {
-    const unsigned int lane = threadIdx.x % NORMALISATION_WARP;
-    value = normalisation_reduce_warp(value, join);
-    if (lane == 0) {
-        partial[threadIdx.x / NORMALISATION_WARP] = value;
-    }
-    __syncthreads();
-    value = lane < blockDim.x / NORMALISATION_WARP ? partial[lane] : start;
-    return normalisation_reduce_warp(value, join);
-}
+    const unsigned int size;
+    const unsigned int rank;
+};
 
-// out ← x · w / √(mean(x²) + ε), row by row
-extern "C" __global__ void rms_norm(
-    const float* __restrict__ x, const float* __restrict__ w, float eps, float* __restrict__ out, size_t dim) {
-    __shared__ float sums[NORMALISATION_WARPS_MAX];
-    x += blockIdx.x * dim;
-    out += blockIdx.x * dim;
-    const bool aligned = normalisation_aligned(x) && normalisation_aligned(w) && normalisation_aligned(out);
-    const size_t vectors = aligned ? dim / NORMALISATION_VECTOR : 0;
-    const size_t rest = vectors * NORMALISATION_VECTOR;
-    const float4* const x_vectors = reinterpret_cast<const float4*>(x);
-    const float4* const w_vectors = reinterpret_cast<const float4*>(w);
-    float4* const out_vectors = reinterpret_cast<float4*>(out);
+// ---- a row, in vectors of LENGTH elements
 
-    float squares = 0.0f;
-    for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-        const float4 value = x_vectors[i];
-        squares += (value.x * value.x + value.y * value.y) + (value.z * value.z + value.w * value.w);
-    }
-    for (size_t i = rest + threadIdx.x; i < dim; i += blockDim.x) {
-        squares += x[i] * x[i];
-    }
-    squares = normalisation_reduce_block(squares, 0.0f, sums, [](float a, float b) { return a + b; });
-
-    const float scale = 1.0f / sqrtf(squares / static_cast<float>(dim) + eps);
-    for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-        const float4 value = x_vectors[i];
-        const float4 weight = w_vectors[i];
-        out_vectors[i] = make_float4(
-            value.x * scale * weight.x,
-            value.y * scale * weight.y,
-            value.z * scale * weight.z,
-            value.w * scale * weight.w);
-    }
-    for (size_t i = rest + threadIdx.x; i < dim; i += blockDim.x) {
-        out[i] = x[i] * scale * w[i];
+template <typename T, unsigned int LENGTH>
+static __device__ __forceinline__ void widen(const Vector<T, LENGTH>& vector, float (&x)[LENGTH]) {
+#pragma unroll
+    for (unsigned int i = 0; i < LENGTH; ++i) {
+        x[i] = widen(vector.values[i]);
     }
 }
 
-// out ← exp(x − max x) / Σ exp(x − max x), row by row. The exponentials are computed twice rather than written to
-// memory and read back: it is memory that this kernel waits for.
-extern "C" __global__ void softmax(const float* __restrict__ x, float* __restrict__ out, size_t dim) {
-    __shared__ float maxima[NORMALISATION_WARPS_MAX];
-    __shared__ float sums[NORMALISATION_WARPS_MAX];
-    x += blockIdx.x * dim;
-    out += blockIdx.x * dim;
-    const bool aligned = normalisation_aligned(x) && normalisation_aligned(out);
-    const size_t vectors = aligned ? dim / NORMALISATION_VECTOR : 0;
-    const size_t rest = vectors * NORMALISATION_VECTOR;
-    const float4* const x_vectors = reinterpret_cast<const float4*>(x);
-    float4* const out_vectors = reinterpret_cast<float4*>(out);
-
-    const float lowest = -__int_as_float(0x7f800000); // minus infinity, without a header
-    float max = lowest;
-    for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-        const float4 value = x_vectors[i];
-        max = fmaxf(max, fmaxf(fmaxf(value.x, value.y), fmaxf(value.z, value.w)));
+// to ← function(x, weights...)
+template <typename T, unsigned int LENGTH, typename Function, typename... Weights>
+static __device__ __forceinline__ void write_vector(
+    T* to, const float (&x)[LENGTH], Function function, const Weights&... weights) {
+    Vector<T, LENGTH> result;
+#pragma unroll
+    for (unsigned int i = 0; i < LENGTH; ++i) {
+        result.values[i] = narrow<T>(function(x[i], widen(weights.values[i])...));
     }
-    for (size_t i = rest + threadIdx.x; i < dim; i += blockDim.x) {
-        max = fmaxf(max, x[i]);
-    }
-    max = normalisation_reduce_block(max, lowest, maxima, [](float a, float b) { return fmaxf(a, b); });
-
-    float sum = 0.0f;
-    for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-        const float4 value = x_vectors[i];
-        sum += (expf(value.x - max) + expf(value.y - max)) + (expf(value.z - max) + expf(value.w - max));
-    }
-    for (size_t i = rest + threadIdx.x; i < dim; i += blockDim.x) {
-        sum += expf(x[i] - max);
-    }
-    sum = normalisation_reduce_block(sum, 0.0f, sums, [](float a, float b) { return a + b; });
-
-    const float scale = 1.0f / sum;
-    for (size_t i = threadIdx.x; i < vectors; i += blockDim.x) {
-        const float4 value = x_vectors[i];
-        out_vectors[i] = make_float4(
-            expf(value.x - max) * scale,
-            expf(value.y - max) * scale,
-            expf(value.z - max) * scale,
-            expf(value.w - max) * scale);
-    }
-    for (size_t i = rest + threadIdx.x; i < dim; i += blockDim.x) {
-        out[i] = expf(x[i] - max) * scale;
-    }
+    result.store(to);
 }
+
+// The part of a row of whole packs that a thread holds in registers.
+template <typename T> class HeldRow {
+    static constexpr unsigned int LENGTH = Pack<T>::LENGTH;
+    static constexpr unsigned int COUNT = HELD<T> / LENGTH;
+
+public:
+    __device__ __forceinline__ HeldRow(const T* row, const Team& team, unsigned int dim)
+        : first(team.rank * LENGTH), step(team.size * LENGTH), dim(dim) {
+        Vector<T, LENGTH> vectors[COUNT];
+#pragma unroll
+        for (unsigned int v = 0; v < COUNT; ++v) {
+            if (has(v)) {
+                vectors[v] = Vector<T, LENGTH>::load(row + at(v));
+            }
+        }
+#pragma unroll
+        for (unsigned int v = 0; v < COUNT; ++v) {
+            widen(vectors[v], x[v]);
+        }
+    }
+
+    // The row of function(x).
+    template <typename Function> __device__ __forceinline__ HeldRow map(Function function) const {
+        HeldRow mapped = *this;
+#pragma unroll
+        for (unsigned int v = 0; v < COUNT; ++v) {
+#pragma unroll
+            for (unsigned int i = 0; i < LENGTH; ++i) {
+                mapped.x[v][i] = function(x[v][i]);
+            }
+        }
+        return mapped;
+    }
+
+    // Joins function(x) of this thread's elements.
+    template <typename Join, typename Function> __device__ __forceinline__ float fold(Function function) const {
+        float result = Join::start();
+#pragma unroll
+        for (unsigned int v = 0; v < COUNT; ++v) {
+            if (has(v)) {
+#pragma unroll
+                for (unsigned int i = 0; i < LENGTH; ++i) {
+                    result = Join::join(result, function(x[v][i]));
+                }
+            }
+        }
+        return result;
+    }
+
+    // out ← function(x, weights...)
+    template <typename Function, typename... Weights>
+    __device__ __forceinline__ void write(T* out, Function function, const Weights*... weights) const {
+#pragma unroll
+        for (unsigned int v = 0; v < COUNT; ++v) {
+            if (has(v)) {
+                write_vector(out + at(v), x[v], function, Vector<T, LENGTH>::load(weights + at(v))...);
+            }
+        }
+    }
+
+private:
+    __device__ __forceinline__ unsigned int at(unsigned int v) const { return first + v * step; }
+    __device__ __forceinline__ bool has(unsigned int v) const { return at(v) < dim; }
+
+    float x[COUNT][LENGTH];
+    const unsigned int first;
+    const unsigned int step;
+    const unsigned int dim;
+};
+
+struct Same {
+    __device__ __forceinline__ float operator()(float x) const { return x; }
+};
+
+// The same for any row: every pass reads and maps it again.
+template <typename T, unsigned int LENGTH, typename Mapping = Same> class LongRow {
+public:
+    __device__ __forceinline__ LongRow(const T* row, const Team& team, size_t dim, Mapping mapping = Mapping())
+        : row(row), team(team), dim(dim), mapping(mapping) {}
+
+    template <typename Function> __device__ __forceinline__ auto map(Function function) const {
+        return LongRow<T, LENGTH, Function>(row, team, dim, function);
+    }
+
+    template <typename Join, typename Function> __device__ __forceinline__ float fold(Function function) const {
+        float result = Join::start();
+        each([&](size_t, const float(&x)[LENGTH]) {
+#pragma unroll
+            for (unsigned int i = 0; i < LENGTH; ++i) {
+                result = Join::join(result, function(x[i]));
+            }
+        });
+        return result;
+    }
+
+    template <typename Function, typename... Weights>
+    __device__ __forceinline__ void write(T* out, Function function, const Weights*... weights) const {
+        each([&](size_t at, const float(&x)[LENGTH]) {
+            write_vector(out + at, x, function, Vector<T, LENGTH>::load(weights + at)...);
+        });
+    }
+
+private:
+    // Calls visit(index, elements) for this thread's vectors.
+    template <typename Visit> __device__ __forceinline__ void each(Visit visit) const {
+#pragma unroll 2
+        for (size_t at = team.rank * LENGTH; at < dim; at += team.size * LENGTH) {
+            float x[LENGTH];
+            widen(Vector<T, LENGTH>::load(row + at), x);
+#pragma unroll
+            for (unsigned int i = 0; i < LENGTH; ++i) {
+                x[i] = mapping(x[i]);
+            }
+            visit(at, x);
+        }
+    }
+
+    const T* const row;
+    const Team team;
+    const size_t dim;
+    const Mapping mapping;
+};
+
+// ---- what is done with a row
+
+// out ← x · (w + shift) / √(mean(x²) + ε)
+template <typename T> struct RmsNorm {
+    const T* weights;
+    float eps;
+    float shift;
+
+    template <typename Row>
+    __device__ __forceinline__ void operator()(const Row& row, T* out, float dim, const Team& team) const {
+        __shared__ float partial[MOST_WARPS];
+        const float squares = row.template fold<Sum>([](float x) { return x * x; });
+        const float scale = rsqrtf(team.reduce<Sum>(squares, partial) / dim + eps);
+        const float shift = this->shift;
+        row.write(out, [scale, shift](float x, float w) { return x * scale * (w + shift); }, weights);
+    }
+};
+
+// out ← (x − mean x) · w / √(var(x) + ε) + b, the variance from the distances to the mean that is already known: the
+// difference of two large sums would lose its digits where the mean is far from zero.
+template <typename T> struct LayerNorm {
+    const T* weights;
+    const T* bias;
+    float eps;
+
+    template <typename Row>
+    __device__ __forceinline__ void operator()(const Row& row, T* out, float dim, const Team& team) const {
+        __shared__ float partial[2][MOST_WARPS];
+        const float sum = row.template fold<Sum>(Same());
+        const float mean = team.reduce<Sum>(sum, partial[0]) / dim;
+        const float squares = row.template fold<Sum>([mean](float x) { return (x - mean) * (x - mean); });
+        const float scale = rsqrtf(team.reduce<Sum>(squares, partial[1]) / dim + eps);
+        row.write(
+            out, [mean, scale](float x, float w, float b) { return (x - mean) * scale * w + b; }, weights, bias);
+    }
+};
+
+// out ← exp(x − max x) / Σ exp(x − max x)
+template <typename T> struct Softmax {
+    template <typename Row>
+    __device__ __forceinline__ void operator()(const Row& row, T* out, float, const Team& team) const {
+        __shared__ float partial[2][MOST_WARPS];
+        const float max = team.reduce<Max>(row.template fold<Max>(Same()), partial[0]);
+        const auto powers = row.map([max](float x) { return __expf(x - max); });
+        const float scale = 1.0f / team.reduce<Sum>(powers.template fold<Sum>(Same()), partial[1]);
+        powers.write(out, [scale](float power) { return power * scale; });
+    }
+};
+
+// ---- rows of a matrix
+
+// Every row by a team of its own. All threads come along to the end, as they meet at barriers; those beyond the last row
+// hold nothing.
+template <typename T> struct Rows {
+    const T* x;
+    T* out;
+    const size_t dim;
+    const Team team;
+    // Elements of this team's row.
+    size_t present;
+
+    __device__ __forceinline__ Rows(const T* x, T* out, size_t rows, size_t dim, unsigned int team_size)
+        : dim(dim), team(team_size) {
+        const size_t row = static_cast<size_t>(blockIdx.x) * (blockDim.x / team_size) + threadIdx.x / team_size;
+        this->x = x + row * dim;
+        this->out = out + row * dim;
+        present = row < rows ? dim : 0;
+    }
+
+    // For rows of whole packs that fit into the registers of their teams.
+    template <typename Operation> __device__ __forceinline__ void held(const Operation& operation) const {
+        operation(HeldRow<T>(x, team, present), out, dim, team);
+    }
+
+    // For all others. The condition is the same for all rows, or threads of a block would wait for each other at different
+    // barriers.
+    template <typename Operation> __device__ __forceinline__ void any(const Operation& operation) const {
+        if (dim % Pack<T>::LENGTH == 0) {
+            operation(LongRow<T, Pack<T>::LENGTH>(x, team, present), out, dim, team);
+        } else {
+            operation(LongRow<T, 1>(x, team, present), out, dim, team);
+        }
+    }
+};
+
+// All operations: `way` is what is done with rows, held or any.
+#define NORMALISATION(T, suffix, way)                                                                                  \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) rms_norm##suffix(                                        \
+        const T* x, const T* w, float eps, T* out, size_t rows, size_t dim, size_t team) {                             \
+        Rows<T>(x, out, rows, dim, team).way(RmsNorm<T>{w, eps, 0.0f});                                                \
+    }                                                                                                                  \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) rms_norm_gemma##suffix(                                  \
+        const T* x, const T* w, float eps, T* out, size_t rows, size_t dim, size_t team) {                             \
+        Rows<T>(x, out, rows, dim, team).way(RmsNorm<T>{w, eps, 1.0f});                                                \
+    }                                                                                                                  \
+    /* Blocks are halved: the first row of the grid takes q, the second k. */                                          \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) qk_norm##suffix(                                         \
+        const T* q, const T* k, const T* wq, const T* wk, float eps, T* q_out, T* k_out, size_t rows, size_t dim,      \
+        size_t team) {                                                                                                 \
+        const bool is_query = blockIdx.y == 0;                                                                         \
+        Rows<T>(is_query ? q : k, is_query ? q_out : k_out, rows, dim, team)                                           \
+            .way(RmsNorm<T>{is_query ? wq : wk, eps, 0.0f});                                                           \
+    }                                                                                                                  \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) layer_norm##suffix(                                      \
+        const T* x, const T* w, const T* b, float eps, T* out, size_t rows, size_t dim, size_t team) {                 \
+        Rows<T>(x, out, rows, dim, team).way(LayerNorm<T>{w, b, eps});                                                 \
+    }                                                                                                                  \
+    extern "C" __global__ void __maxnreg__(MOST_REGISTERS<T>) softmax##suffix(                                         \
+        const T* x, T* out, size_t rows, size_t dim, size_t team) {                                                    \
+        Rows<T>(x, out, rows, dim, team).way(Softmax<T>{});                                                            \
+    }
+
+#define HELD_ROWS(T, suffix) NORMALISATION(T, _##suffix, held)
+#define ANY_ROWS(T, suffix) NORMALISATION(T, _any_##suffix, any)
+FOR_FLOATS(HELD_ROWS)
+FOR_FLOATS(ANY_ROWS)

@@ -28,6 +28,15 @@ pub trait Float: Element + DeviceElement {
     /// At most [`BLOCK`] elements as `f32`.
     fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32];
 
+    /// Where to write at most [`BLOCK`] elements as `f32`, before [`flush`](Self::flush); what is there is of no meaning.
+    fn output<'a>(to: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32];
+
+    /// At most [`BLOCK`] elements as `f32` to be changed, before [`flush`](Self::flush).
+    fn edit<'a>(at: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32];
+
+    /// Gives elements what was written to their [`output`](Self::output) or [`edit`](Self::edit).
+    fn flush(buffer: &Buffer, to: &mut [Self]);
+
     /// Gives at most [`BLOCK`] elements what `compute` writes; what it finds there is of no meaning.
     fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32]));
 }
@@ -52,6 +61,19 @@ impl Float for f32 {
     fn read<'a>(from: &'a [Self], _: &'a mut Buffer) -> &'a [f32] {
         from
     }
+
+    #[inline(always)]
+    fn output<'a>(to: &'a mut [Self], _: &'a mut Buffer) -> &'a mut [f32] {
+        to
+    }
+
+    #[inline(always)]
+    fn edit<'a>(at: &'a mut [Self], _: &'a mut Buffer) -> &'a mut [f32] {
+        at
+    }
+
+    #[inline(always)]
+    fn flush(_: &Buffer, _: &mut [Self]) {}
 
     #[inline(always)]
     fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32])) {
@@ -80,6 +102,23 @@ impl Float for f16 {
         let buffer = &mut buffer[..from.len()];
         widen_f16(from, buffer);
         buffer
+    }
+
+    #[inline(always)]
+    fn output<'a>(to: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
+        &mut buffer[..to.len()]
+    }
+
+    #[inline(always)]
+    fn edit<'a>(at: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
+        let buffer = &mut buffer[..at.len()];
+        widen_f16(at, buffer);
+        buffer
+    }
+
+    #[inline(always)]
+    fn flush(buffer: &Buffer, to: &mut [Self]) {
+        narrow_f16(&buffer[..to.len()], to);
     }
 
     #[inline(always)]
@@ -120,6 +159,27 @@ impl Float for bf16 {
     }
 
     #[inline(always)]
+    fn output<'a>(to: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
+        &mut buffer[..to.len()]
+    }
+
+    #[inline(always)]
+    fn edit<'a>(at: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
+        let buffer = &mut buffer[..at.len()];
+        for (to, from) in buffer.iter_mut().zip(at) {
+            *to = Float::to_f32(*from);
+        }
+        buffer
+    }
+
+    #[inline(always)]
+    fn flush(buffer: &Buffer, to: &mut [Self]) {
+        for (to, from) in to.iter_mut().zip(buffer) {
+            *to = Float::from_f32(*from);
+        }
+    }
+
+    #[inline(always)]
     fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32])) {
         let mut buffer = BUFFER;
         let buffer = &mut buffer[..to.len()];
@@ -151,6 +211,15 @@ mod tests {
         let wide = T::read(&values, &mut buffer);
         T::write(&mut copy, |copy| copy.copy_from_slice(wide));
         assert!(values.iter().map(|v| v.bits()).eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
+        let mut copy = vec![T::from_f64(0.0); 100];
+        let mut output = BUFFER;
+        T::output(&mut copy, &mut output).copy_from_slice(wide);
+        T::flush(&output, &mut copy);
+        assert!(values.iter().map(|v| v.bits()).eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
+        T::edit(&mut copy, &mut output).iter_mut().for_each(|v| *v = -*v);
+        T::flush(&output, &mut copy);
+        let negated = values.iter().map(|v| T::from_f32(-v.to_f32()).bits());
+        assert!(negated.eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
     }
 
     #[test]

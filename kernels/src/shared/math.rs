@@ -69,7 +69,7 @@ pub fn erf(x: f32) -> f32 {
         -2.685_871_9e-2,
         1.128_368_3e-1,
         -3.761_263_2e-1,
-        1.128_379_2,
+        std::f32::consts::FRAC_2_SQRT_PI,
     ] {
         near = near * square + coefficient;
     }
@@ -84,6 +84,33 @@ pub fn erf(x: f32) -> f32 {
     // The comparison is false for NaN, which the polynomial hands on.
     let value = if magnitude > NEAR { away } else { near * magnitude };
     value.copysign(x)
+}
+
+/// Sine and cosine of a fraction of a turn in units of 2⁻³².
+///
+/// An integer wraps around as an angle does, so nothing is lost to the reduction: the upper bits are the nearest quarter of a
+/// turn, and the rest is within ⅛ turn of it, where the series need few terms (the next are below 2⁻²⁸).
+#[inline(always)]
+pub fn sin_cos_of_turn(turn: u32) -> (f32, f32) {
+    const RADIANS: f32 = (std::f64::consts::TAU / 4_294_967_296.0) as f32;
+    let quarter = turn.wrapping_add(1 << 29) >> 30;
+    let x = turn.wrapping_sub(quarter << 30) as i32 as f32 * RADIANS;
+    let square = x * x;
+    let mut sine = 1.0 / 362_880.0;
+    for coefficient in [-1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0] {
+        sine = sine * square + coefficient;
+    }
+    let sine = x + x * square * sine;
+    let mut cosine = -1.0 / 3_628_800.0;
+    for coefficient in [1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0] {
+        cosine = cosine * square + coefficient;
+    }
+    // A quarter turn takes sine to cosine and cosine to −sine.
+    let (sin, cos) = if quarter & 1 == 0 { (sine, cosine) } else { (cosine, sine) };
+    let sign = |is_negative: u32| (is_negative & 1) << 31;
+    let sin = f32::from_bits(sin.to_bits() ^ sign(quarter >> 1));
+    let cos = f32::from_bits(cos.to_bits() ^ sign((quarter + 1) >> 1));
+    (sin, cos)
 }
 
 #[cfg(test)]
@@ -129,6 +156,19 @@ mod tests {
         ];
         for (name, error, limit) in found {
             assert!(error < limit, "{name}: {error} units of round-off");
+        }
+    }
+
+    #[test]
+    fn sine_and_cosine_are_good_to_a_unit_in_the_last_place_of_one() {
+        let steps = (0..=u32::MAX).step_by(65_521);
+        let nodes = (0..8u32).flat_map(|i| [i << 29, (i << 29).wrapping_sub(1)]);
+        for turn in steps.chain(nodes) {
+            let angle = f64::from(turn) / 4_294_967_296.0 * std::f64::consts::TAU;
+            let (sin, cos) = sin_cos_of_turn(turn);
+            let error =
+                (f64::from(sin) - angle.sin()).abs().max((f64::from(cos) - angle.cos()).abs());
+            assert!(error < f64::from(f32::EPSILON), "{turn}: {error}");
         }
     }
 

@@ -1,0 +1,150 @@
+//! Root mean square normalisation (Zhang and Sennrich 2019), with weights as they are or, in Gemma's form, one less.
+
+use kbench::prelude::*;
+use rayon::prelude::*;
+
+use super::{SOURCE, Teams};
+use crate::shared::float::{BUFFER, Buffer};
+use crate::shared::lanes::{self, LANES};
+use crate::shared::tasks::rows_per_task;
+use crate::shared::{BLOCK, Float, entry, vectorise};
+
+/// Partial sums of a short row: joining more of them takes longer than they save.
+const SHORT_LANES: usize = 16;
+
+vectorise! {
+    fn rms_norm_rows<T: Float>(x: &[T], w: &[T], eps: f32, shift: f32, out: &mut [T]) {
+        let dim = w.len();
+        let mut buffers = [BUFFER; 3];
+        if dim <= BLOCK {
+            let [x_buffer, w_buffer, out_buffer] = &mut buffers;
+            let (w, length) = (T::read(w, w_buffer), BLOCK / dim * dim);
+            for (x, out) in x.chunks(length).zip(out.chunks_mut(length)) {
+                rms_norm_short(x, w, eps, shift, out, x_buffer, out_buffer);
+            }
+            return;
+        }
+        for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
+            rms_norm_long(x, w, eps, shift, out, &mut buffers);
+        }
+    }
+}
+
+/// out ← x · (w + shift) / √(mean(x²) + ε), for rows that fit into a block together: they are widened once for both passes.
+#[inline(always)]
+pub(super) fn rms_norm_short<T: Float>(
+    x: &[T],
+    w: &[f32],
+    eps: f32,
+    shift: f32,
+    out: &mut [T],
+    x_buffer: &mut Buffer,
+    out_buffer: &mut Buffer,
+) {
+    let rows = T::read(x, x_buffer).chunks_exact(w.len());
+    for (out, x) in T::output(out, out_buffer).chunks_exact_mut(w.len()).zip(rows) {
+        let scale =
+            scale_of(lanes::fold([0.0; SHORT_LANES], x, 0.0, |sum, x| sum + x * x), x.len(), eps);
+        for ((out, x), w) in out.iter_mut().zip(x).zip(w) {
+            *out = x * scale * (w + shift);
+        }
+    }
+    T::flush(out_buffer, out);
+}
+
+/// The same for one row of any length, block by block.
+#[inline(always)]
+pub(super) fn rms_norm_long<T: Float>(
+    x: &[T],
+    w: &[T],
+    eps: f32,
+    shift: f32,
+    out: &mut [T],
+    [x_buffer, w_buffer, out_buffer]: &mut [Buffer; 3],
+) {
+    let mut squares = [0.0; LANES];
+    for x in x.chunks(BLOCK) {
+        squares = lanes::fold(squares, T::read(x, x_buffer), 0.0, |sum, x| sum + x * x);
+    }
+    let scale = scale_of(squares, x.len(), eps);
+    for ((x, w), out) in x.chunks(BLOCK).zip(w.chunks(BLOCK)).zip(out.chunks_mut(BLOCK)) {
+        let (x, w) = (T::read(x, x_buffer), T::read(w, w_buffer));
+        for ((out, x), w) in T::output(out, out_buffer).iter_mut().zip(x).zip(w) {
+            *out = x * scale * (w + shift);
+        }
+        T::flush(out_buffer, out);
+    }
+}
+
+/// 1 / √(mean(x²) + ε), from the partial sums of squares of a row.
+#[inline(always)]
+fn scale_of<const N: usize>(squares: [f32; N], dim: usize, eps: f32) -> f32 {
+    1.0 / (lanes::join(squares, |a, b| a + b) / dim as f32 + eps).sqrt()
+}
+
+/// One of the two kernels: in order, on all cores, on a GPU, and in f64.
+macro_rules! rms_norm {
+    ($(#[$documentation:meta])* $kernel:ident, $rayon:ident, $cuda:ident, $held:literal, $any:literal, $exact:ident: shift = $shift:literal) => {
+        $(#[$documentation])*
+        #[kernel_bench(
+            sizes = [
+                "tiny" => (rows = 1, dim = 1024),
+                "small" => (rows = 16, dim = 1024),
+                "medium" => (rows = 64, dim = 4096),
+                "large" => (rows = 512, dim = 4096),
+            ],
+            inputs = |rows, dim| (normal(rows * dim), normal(dim), 1e-5, zeros(rows * dim)),
+            flops = |rows, dim| 4 * rows * dim,
+            reference = $exact,
+            types = [f32, f16, bf16],
+        )]
+        pub fn $kernel<T: Float>(x: &[T], w: &[T], eps: f32, out: &mut [T]) {
+            rms_norm_rows(x, w, eps, $shift, out);
+        }
+
+        #[doc = concat!("[`", stringify!($kernel), "`] with rows shared among all cores.")]
+        #[kernel_bench(of = $kernel, parallel, threshold = tuned(100_000), types = [f32, f16, bf16])]
+        pub fn $rayon<T: Float>(x: &[T], w: &[T], eps: f32, out: &mut [T]) {
+            let task = rows_per_task(w.len()) * w.len();
+            x.par_chunks(task)
+                .zip(out.par_chunks_mut(task))
+                .for_each(|(x, out)| $kernel(x, w, eps, out));
+        }
+
+        #[doc = concat!("[`", stringify!($kernel), "`] on a GPU.")]
+        #[kernel_bench(of = $kernel, cuda, types = [f32, f16, bf16])]
+        pub fn $cuda<T: Float>(
+            gpu: &Gpu,
+            x: &DeviceSlice<T>,
+            w: &DeviceSlice<T>,
+            eps: f32,
+            out: &mut DeviceSlice<T>,
+        ) -> GpuResult<()> {
+            let (rows, dim) = (x.len() / w.len(), w.len());
+            let teams = Teams::new::<T>(rows, dim);
+            let entry = teams.choose(entry!(T, $held), entry!(T, $any));
+            let kernel = gpu.kernel(SOURCE, entry)?.grid(teams.blocks).block(teams.threads);
+            kernel.arg(x).arg(w).arg(eps).arg(out).arg(rows).arg(dim).arg(teams.team).launch()
+        }
+
+        fn $exact(x: &[f64], w: &[f64], eps: f64, out: &mut [f64]) {
+            let dim = w.len();
+            for row in 0..x.len() / dim {
+                let x = &x[row * dim..][..dim];
+                let mean = x.iter().map(|v| v * v).sum::<f64>() / dim as f64;
+                for i in 0..dim {
+                    out[row * dim + i] = x[i] * ($shift + w[i]) / (mean + eps).sqrt();
+                }
+            }
+        }
+    };
+}
+
+rms_norm! {
+    /// out ← x · w / √(mean(x²) + ε), for rows of the length of `w`.
+    rms_norm, rms_norm_rayon, rms_norm_cuda, "rms_norm", "rms_norm_any", rms_norm_f64: shift = 0.0
+}
+rms_norm! {
+    /// out ← x · (1 + w) / √(mean(x²) + ε), for rows of the length of `w`: weights near zero are kept more exactly than near one.
+    rms_norm_gemma, rms_norm_gemma_rayon, rms_norm_gemma_cuda, "rms_norm_gemma", "rms_norm_gemma_any", rms_norm_gemma_f64: shift = 1.0
+}
