@@ -6,11 +6,22 @@
 static constexpr unsigned int MOST_BLOCKS = 8192;
 
 // Vectors of 16 bytes of each array that a thread asks for before it looks at the first of them.
-static constexpr unsigned int PACKS = 4;
+static constexpr unsigned int PACKS = 2;
+// The same in a row of logits.
+static constexpr unsigned int ROW_PACKS = 4;
 
 // What the blocks of the running grid have handed in: on one stream there is one grid at a time.
 static __device__ float sums_of_blocks[MOST_BLOCKS];
 static __device__ unsigned int blocks_done;
+
+// One more block is done. True for the last one, after which the count is back at 0 for the next grid. What each block
+// wrote before is seen by the last one.
+static __device__ __forceinline__ bool is_last_block() {
+    unsigned int before;
+    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
+                 : "=r"(before) : "l"(&blocks_done), "r"(gridDim.x - 1) : "memory");
+    return before == gridDim.x - 1;
+}
 
 // out ← factor · the sum over all blocks of `sum`, which thread 0 of each has. At most MOST_BLOCKS of whole warps.
 static __device__ __forceinline__ void finish(float sum, float factor, float* out) {
@@ -18,15 +29,12 @@ static __device__ __forceinline__ void finish(float sum, float factor, float* ou
     __shared__ float partial[MOST_WARPS];
     if (threadIdx.x == 0) {
         sums_of_blocks[blockIdx.x] = sum;
-        __threadfence();
-        // It counts up to the last block and is back at 0 after it, for the next grid.
-        is_last = atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1;
+        is_last = is_last_block();
     }
     __syncthreads();
     if (!is_last) {
         return;
     }
-    __threadfence();
     float total = 0.0f;
     for (unsigned int i = threadIdx.x; i < gridDim.x; i += blockDim.x) {
         total += __ldcg(sums_of_blocks + i);
@@ -64,8 +72,8 @@ static __device__ __forceinline__ void mse(const T* x, const T* y, float* out, s
         Pack<T> right[PACKS];
 #pragma unroll
         for (unsigned int p = 0; p < PACKS; ++p) {
-            left[p] = stream_pack(x + (at + p * step) * LENGTH);
-            right[p] = stream_pack(y + (at + p * step) * LENGTH);
+            left[p] = load_pack(x + (at + p * step) * LENGTH);
+            right[p] = load_pack(y + (at + p * step) * LENGTH);
         }
 #pragma unroll
         for (unsigned int p = 0; p < PACKS; ++p) {
@@ -73,7 +81,7 @@ static __device__ __forceinline__ void mse(const T* x, const T* y, float* out, s
         }
     }
     for (; at < packs; at += step) {
-        add_squares(stream_pack(x + at * LENGTH), stream_pack(y + at * LENGTH), sums);
+        add_squares(load_pack(x + at * LENGTH), load_pack(y + at * LENGTH), sums);
     }
     float sum = 0.0f;
     for (size_t i = packs * LENGTH + first; i < n; i += step) {
@@ -93,28 +101,53 @@ FOR_FLOATS(MSE)
 
 // ---- cross entropy
 
+static constexpr float LOG2_E = 1.4426950f;
+
 // Σ exp(x) of the x so far, as their maximum and Σ exp(x − maximum), so that no number is read twice.
 struct Exponentials {
     float max = -infinity();
     float sum = 0.0f;
 
-    // Adds what is not below any other.
+    // What is subtracted from the exponent of two, with the given maximum. −∞ − (−∞) is no number, and e^−∞ is 0 anyway.
+    static __device__ __forceinline__ float shift(float max) { return max == -infinity() ? 0.0f : LOG2_E * max; }
+
     template <unsigned int COUNT> __device__ __forceinline__ void add(const float (&values)[COUNT]) {
         float higher = max;
 #pragma unroll
         for (unsigned int i = 0; i < COUNT; ++i) {
             higher = fmaxf(higher, values[i]);
         }
-        // Nothing but −∞ adds nothing, and −∞ − (−∞) is no number.
-        const float base = higher == -infinity() ? 0.0f : higher;
-        sum *= __expf(max - base);
+        sum = scaled(higher);
+        max = higher;
+        const float base = shift(higher);
 #pragma unroll
         for (unsigned int i = 0; i < COUNT; ++i) {
-            sum += __expf(values[i] - base);
+            sum += power_of_two(LOG2_E * values[i] - base);
         }
-        max = higher;
+    }
+
+    // The sum for another maximum.
+    __device__ __forceinline__ float scaled(float higher) const {
+        return sum * power_of_two(LOG2_E * max - shift(higher));
     }
 };
+
+// Adds COUNT packs that are `step` apart.
+template <unsigned int COUNT, typename T>
+static __device__ __forceinline__ void add_packs(Exponentials& to, const T* from, size_t step) {
+    constexpr unsigned int LENGTH = Pack<T>::LENGTH;
+    Pack<T> packs[COUNT];
+#pragma unroll
+    for (unsigned int p = 0; p < COUNT; ++p) {
+        packs[p] = load_pack(from + p * step * LENGTH);
+    }
+    float values[COUNT * LENGTH];
+#pragma unroll
+    for (unsigned int i = 0; i < COUNT * LENGTH; ++i) {
+        values[i] = widen(packs[i / LENGTH].values[i % LENGTH]);
+    }
+    to.add(values);
+}
 
 // ln Σ exp(row), by all threads of a block. A row may begin anywhere: what is before its first whole pack and after its
 // last one are fewer elements than threads.
@@ -125,34 +158,19 @@ static __device__ __forceinline__ float log_sum_exp(const T* row, size_t classes
     const size_t head = before < classes ? before : classes;
     const size_t packs = (classes - head) / LENGTH;
     Exponentials mine;
-    for (size_t first = threadIdx.x; first < packs; first += PACKS * blockDim.x) {
-        Pack<T> loaded[PACKS];
-#pragma unroll
-        for (unsigned int p = 0; p < PACKS; ++p) {
-            const size_t at = first + p * blockDim.x;
-            if (at < packs) {
-                loaded[p] = stream_pack(row + head + at * LENGTH);
-            }
-        }
-        float values[PACKS * LENGTH];
-#pragma unroll
-        for (unsigned int p = 0; p < PACKS; ++p) {
-            const bool is_there = first + p * blockDim.x < packs;
-#pragma unroll
-            for (unsigned int i = 0; i < LENGTH; ++i) {
-                values[p * LENGTH + i] = is_there ? widen(loaded[p].values[i]) : -infinity();
-            }
-        }
-        mine.add(values);
+    size_t at = threadIdx.x;
+    for (; at + (ROW_PACKS - 1) * blockDim.x < packs; at += ROW_PACKS * blockDim.x) {
+        add_packs<ROW_PACKS>(mine, row + head + at * LENGTH, blockDim.x);
+    }
+    for (; at < packs; at += blockDim.x) {
+        add_packs<1>(mine, row + head + at * LENGTH, blockDim.x);
     }
     if (threadIdx.x < classes - packs * LENGTH) {
-        const size_t at = threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * LENGTH;
-        const float values[1] = {widen(row[at])};
+        const float values[1] = {widen(row[threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * LENGTH])};
         mine.add(values);
     }
     const float max = reduce_block<Max>(mine.max, maxima);
-    const float base = max == -infinity() ? 0.0f : max;
-    return max + logf(reduce_block<Sum>(mine.sum * __expf(mine.max - base), sums));
+    return max + logf(reduce_block<Sum>(mine.scaled(max), sums));
 }
 
 // out ← mean over rows of ln Σ exp(row) − row[target], a block for a row at a time.

@@ -47,7 +47,7 @@ static __device__ __forceinline__ void dropout(const T* x, T* out, size_t n, Rul
         Pack<T> packs[PACKS];
 #pragma unroll
         for (unsigned int p = 0; p < PACKS; ++p) {
-            packs[p] = stream_pack(x + first + p * step);
+            packs[p] = load_pack(x + first + p * step);
         }
 #pragma unroll
         for (unsigned int p = 0; p < PACKS; ++p) {
@@ -60,7 +60,7 @@ static __device__ __forceinline__ void dropout(const T* x, T* out, size_t n, Rul
                 values[2] = rule.apply(values[2], words.z);
                 values[3] = rule.apply(values[3], words.w);
             }
-            stream_pack(out + first + p * step, packs[p]);
+            store_pack(out + first + p * step, packs[p]);
         }
         return;
     }

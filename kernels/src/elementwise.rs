@@ -9,13 +9,13 @@ use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
 use crate::shared::tasks::GRAIN;
-use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorised};
+use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/elementwise.cu")).named("elementwise.cu").headers(COMMON);
 
 /// Threads of a block of device code.
-const THREADS: usize = 256;
+const THREADS: usize = 128;
 
 /// Vectors of 16 bytes of each array that a thread of device code handles: PACKS there.
 const PACKS: usize = 2;
@@ -39,14 +39,14 @@ fn threads<T>(n: usize) -> usize {
     reference = saxpy_f64,
 )]
 pub fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
-    vectorised(saxpy_body, (a, x, y));
-}
-
-#[inline(always)]
-fn saxpy_body(a: f32, x: &[f32], y: &mut [f32]) {
-    for (y, x) in y.iter_mut().zip(x) {
-        *y += a * x;
+    vectorise! {
+        fn body(a: f32, x: &[f32], y: &mut [f32]) {
+            for (y, x) in y.iter_mut().zip(x) {
+                *y += a * x;
+            }
+        }
     }
+    body(a, x, y);
 }
 
 /// [`saxpy`] on all cores.
@@ -97,19 +97,19 @@ macro_rules! unary {
             types = [f32, f16, bf16],
         )]
         pub fn $kernel<T: Float>(x: &[T], out: &mut [T]) {
-            #[inline(always)]
-            fn body<T: Float>(x: &[T], out: &mut [T]) {
-                let mut buffer = BUFFER;
-                for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-                    let x = T::read(x, &mut buffer);
-                    T::write(out, |out| {
-                        for (out, &$x) in out.iter_mut().zip(x) {
+            vectorise! {
+                fn body<T: Float>(x: &[T], out: &mut [T]) {
+                    let (mut inputs, mut outputs) = (BUFFER, BUFFER);
+                    for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+                        let x = T::read(x, &mut inputs);
+                        for (out, &$x) in T::output(out, &mut outputs).iter_mut().zip(x) {
                             *out = $single;
                         }
-                    });
+                        T::flush(&outputs, out);
+                    }
                 }
             }
-            vectorised(body::<T>, (x, out));
+            body(x, out);
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on all cores.")]
@@ -161,20 +161,21 @@ macro_rules! binary {
             types = [f32, f16, bf16],
         )]
         pub fn $kernel<T: Float>(x: &[T], y: &[T], out: &mut [T]) {
-            #[inline(always)]
-            fn body<T: Float>(x: &[T], y: &[T], out: &mut [T]) {
-                let (mut x_buffer, mut y_buffer) = (BUFFER, BUFFER);
-                let inputs = x.chunks(BLOCK).zip(y.chunks(BLOCK));
-                for ((x, y), out) in inputs.zip(out.chunks_mut(BLOCK)) {
-                    let (x, y) = (T::read(x, &mut x_buffer), T::read(y, &mut y_buffer));
-                    T::write(out, |out| {
-                        for ((out, &$x), &$y) in out.iter_mut().zip(x).zip(y) {
+            vectorise! {
+                fn body<T: Float>(x: &[T], y: &[T], out: &mut [T]) {
+                    let [mut first, mut second, mut outputs] = [BUFFER; 3];
+                    let inputs = x.chunks(BLOCK).zip(y.chunks(BLOCK));
+                    for ((x, y), out) in inputs.zip(out.chunks_mut(BLOCK)) {
+                        let (x, y) = (T::read(x, &mut first), T::read(y, &mut second));
+                        let results = T::output(out, &mut outputs);
+                        for ((out, &$x), &$y) in results.iter_mut().zip(x).zip(y) {
                             *out = $value;
                         }
-                    });
+                        T::flush(&outputs, out);
+                    }
                 }
             }
-            vectorised(body::<T>, (x, y, out));
+            body(x, y, out);
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on all cores.")]

@@ -11,12 +11,12 @@ use kbench::prelude::*;
 
 use crate::shared::float::BUFFER;
 use crate::shared::tasks::{GRAIN, rows_per_task};
-use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorised};
+use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/loss.cu")).named("loss.cu").headers(COMMON);
 
-/// Partial results of a reduction, which are independent of each other: enough to fill several vector registers.
+/// Partial results of a reduction, independent of each other and joined pairwise: they fill several vector registers.
 const LANES: usize = 64;
 
 /// Blocks of device code that hand their sums in: MOST_BLOCKS there.
@@ -67,23 +67,22 @@ pub fn mse_cuda<T: Float>(
 
 /// Σ (x − y)²
 fn sum_of_squares<T: Float>(x: &[T], y: &[T]) -> f64 {
-    let stretches = x.chunks(GRAIN).zip(y.chunks(GRAIN));
-    stretches.map(|(x, y)| vectorised(sum_of_squares_body::<T>, (x, y))).sum()
-}
-
-#[inline(always)]
-fn sum_of_squares_body<T: Float>(x: &[T], y: &[T]) -> f64 {
-    let (mut x_buffer, mut y_buffer) = (BUFFER, BUFFER);
-    let mut lanes = [0.0; LANES];
-    for (x, y) in x.chunks(BLOCK).zip(y.chunks(BLOCK)) {
-        let (x, y) = (T::read(x, &mut x_buffer), T::read(y, &mut y_buffer));
-        for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
-            for ((lane, x), y) in lanes.iter_mut().zip(x).zip(y) {
-                *lane += (x - y) * (x - y);
+    vectorise! {
+        fn body<T: Float>(x: &[T], y: &[T]) -> f64 {
+            let (mut first, mut second) = (BUFFER, BUFFER);
+            let mut lanes = [0.0; LANES];
+            for (x, y) in x.chunks(BLOCK).zip(y.chunks(BLOCK)) {
+                let (x, y) = (T::read(x, &mut first), T::read(y, &mut second));
+                for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
+                    for ((lane, x), y) in lanes.iter_mut().zip(x).zip(y) {
+                        *lane += (x - y) * (x - y);
+                    }
+                }
             }
+            lanes.iter().copied().map(f64::from).sum()
         }
     }
-    lanes.iter().copied().map(f64::from).sum()
+    x.chunks(GRAIN).zip(y.chunks(GRAIN)).map(|(x, y)| body(x, y)).sum()
 }
 
 fn mse_f64(x: &[f64], y: &[f64], out: &mut [f64]) {
@@ -148,7 +147,7 @@ pub fn cross_entropy_unfused<T: Float>(logits: &[T], targets: &[u32], out: &mut 
         let classes = logits.len() / targets.len();
         let log_probabilities = &mut memory[..logits.len()];
         let rows = logits.chunks_exact(classes).zip(log_probabilities.chunks_exact_mut(classes));
-        rows.for_each(|(logits, out)| vectorised(log_softmax::<T>, (logits, out)));
+        rows.for_each(|(logits, out)| log_softmax(logits, out));
         let rows = log_probabilities.chunks_exact(classes).zip(targets);
         let sum: f64 = rows.map(|(row, &target)| f64::from(class(row, target))).sum();
         out.fill((-sum / targets.len() as f64) as f32);
@@ -194,7 +193,7 @@ fn sum_of_losses<T: Float>(logits: &[T], targets: &[u32]) -> f64 {
     let classes = (logits.len() / targets.len().max(1)).max(1);
     let rows = logits.chunks_exact(classes).zip(targets);
     rows.map(|(row, &target)| {
-        let [max, sum] = vectorised(max_and_sum::<T>, (row,));
+        let [max, sum] = max_and_sum(row);
         f64::from(max + sum.ln() - class(row, target))
     })
     .sum()
@@ -206,32 +205,37 @@ fn class<T: Float>(row: &[T], target: u32) -> f32 {
 }
 
 /// The largest logit m of a row, and Σ exp(logits − m).
-#[inline(always)]
 fn max_and_sum<T: Float>(row: &[T]) -> [f32; 2] {
-    let mut buffer = BUFFER;
-    let (mut max, mut sum) = (f32::NEG_INFINITY, 0.0);
-    for block in row.chunks(BLOCK) {
-        let block = T::read(block, &mut buffer);
-        let higher = fold(block, max, larger, larger);
-        let terms = fold(block, 0.0, |sum, x| sum + math::exp(x - higher), |a, b| a + b);
-        sum = sum * math::exp(max - higher) + terms;
-        max = higher;
+    vectorise! {
+        fn body<T: Float>(row: &[T]) -> [f32; 2] {
+            let mut buffer = BUFFER;
+            let (mut max, mut sum) = (f32::NEG_INFINITY, 0.0);
+            for block in row.chunks(BLOCK) {
+                let block = T::read(block, &mut buffer);
+                let higher = larger(max, largest(block));
+                sum = sum * math::exp(max - higher) + sum_of_exponentials(block, higher);
+                max = higher;
+            }
+            [max, sum]
+        }
     }
-    [max, sum]
+    body(row)
 }
 
 /// out ← logits − ln Σ exp(logits)
-#[inline(always)]
 fn log_softmax<T: Float>(logits: &[T], out: &mut [f32]) {
-    let mut buffer = BUFFER;
-    let [max, sum] = max_and_sum(logits);
-    let shift = max + sum.ln();
-    for (logits, out) in logits.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-        let logits = T::read(logits, &mut buffer);
-        for (out, logit) in out.iter_mut().zip(logits) {
-            *out = logit - shift;
+    vectorise! {
+        fn subtract<T: Float>(logits: &[T], shift: f32, out: &mut [f32]) {
+            let mut buffer = BUFFER;
+            for (logits, out) in logits.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+                for (out, logit) in out.iter_mut().zip(T::read(logits, &mut buffer)) {
+                    *out = logit - shift;
+                }
+            }
         }
     }
+    let [max, sum] = max_and_sum(logits);
+    subtract(logits, max + sum.ln(), out);
 }
 
 /// The larger of two numbers; one instruction, as NaN has no say in it.
@@ -240,25 +244,39 @@ fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
-/// Reduces a block in [`LANES`] partial results, joined pairwise.
+/// The largest number of a block.
 #[inline(always)]
-fn fold(
-    block: &[f32],
-    start: f32,
-    step: impl Fn(f32, f32) -> f32,
-    join: impl Fn(f32, f32) -> f32,
-) -> f32 {
-    let mut lanes = [start; LANES];
+fn largest(block: &[f32]) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
     for chunk in block.chunks(LANES) {
-        for (lane, &x) in lanes.iter_mut().zip(chunk) {
-            *lane = step(*lane, x);
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane = larger(*lane, *x);
         }
     }
     let mut width = LANES;
     while width > 1 {
         width /= 2;
         for i in 0..width {
-            lanes[i] = join(lanes[i], lanes[i + width]);
+            lanes[i] = larger(lanes[i], lanes[i + width]);
+        }
+    }
+    lanes[0]
+}
+
+/// Σ exp(x − shift) of a block.
+#[inline(always)]
+fn sum_of_exponentials(block: &[f32], shift: f32) -> f32 {
+    let mut lanes = [0.0; LANES];
+    for chunk in block.chunks(LANES) {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane += math::exp(x - shift);
+        }
+    }
+    let mut width = LANES;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] += lanes[i + width];
         }
     }
     lanes[0]

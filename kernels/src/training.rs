@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
 use crate::shared::tasks::GRAIN;
-use crate::shared::{BLOCK, COMMON, Float, entry, vectorised};
+use crate::shared::{BLOCK, COMMON, Float, entry, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/training.cu")).named("training.cu").headers(COMMON);
@@ -27,7 +27,7 @@ const SOURCE: Source =
     types = [f32, f16, bf16],
 )]
 pub fn dropout<T: Float>(x: &[T], p: f32, seed: u64, out: &mut [T]) {
-    vectorised(dropout_body::<T>, (x, 0, Rule::new(p), seed, out));
+    drop_elements(x, 0, Rule::new(p), seed, out);
 }
 
 /// [`dropout`] on all cores.
@@ -37,7 +37,7 @@ pub fn dropout_rayon<T: Float>(x: &[T], p: f32, seed: u64, out: &mut [T]) {
     let tasks = out.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN)).enumerate();
     tasks.for_each(|(task, (out, x))| {
         let first = (task * GRAIN / WORDS) as u64;
-        vectorised(dropout_body::<T>, (x, first, rule, seed, out));
+        drop_elements(x, first, rule, seed, out);
     });
 }
 
@@ -55,7 +55,7 @@ pub fn dropout_cuda<T: Float>(
     let n = x.len();
     let Rule { least, scale } = Rule::new(p);
     let threads = n.div_ceil(PACKS * 16 / size_of::<T>());
-    let kernel = gpu.kernel(SOURCE, entry!(T, "dropout"))?.over(threads, 256);
+    let kernel = gpu.kernel(SOURCE, entry!(T, "dropout"))?.over(threads, 128);
     kernel.arg(x).arg(out).arg(n).arg(least).arg(scale).arg(seed).launch()
 }
 
@@ -75,22 +75,24 @@ impl Rule {
     }
 }
 
-/// `first` is the number of Philox's block for the first element.
-#[inline(always)]
-fn dropout_body<T: Float>(x: &[T], first: u64, rule: Rule, seed: u64, out: &mut [T]) {
-    let mut buffer = BUFFER;
-    let mut words = [0; BLOCK];
-    for (block, (x, out)) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)).enumerate() {
-        let first = first + (block * BLOCK / WORDS) as u64;
-        for (words, counter) in words.as_chunks_mut::<WORDS>().0.iter_mut().zip(first..) {
-            *words = philox([counter, counter >> 32, 0, 0], [seed, seed >> 32]);
-        }
-        let x = T::read(x, &mut buffer);
-        T::write(out, |out| {
-            for ((out, x), word) in out.iter_mut().zip(x).zip(words) {
-                *out = if word < rule.least { 0.0 } else { x * rule.scale };
+vectorise! {
+    fn drop_elements<T: Float>(x: &[T], first_block: u64, rule: Rule, seed: u64, out: &mut [T]) {
+        let (mut inputs, mut outputs) = (BUFFER, BUFFER);
+        let mut words = [0; BLOCK];
+        let mut counter = first_block;
+        for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            for (block, words) in words.as_chunks_mut::<WORDS>().0.iter_mut().enumerate() {
+                let counter = counter + block as u64;
+                *words = philox([counter, counter >> 32, 0, 0], [seed, seed >> 32]);
             }
-        });
+            counter += (BLOCK / WORDS) as u64;
+            let x = T::read(x, &mut inputs);
+            let results = T::output(out, &mut outputs);
+            for ((out, x), word) in results.iter_mut().zip(x).zip(&words) {
+                *out = if *word < rule.least { 0.0 } else { x * rule.scale };
+            }
+            T::flush(&outputs, out);
+        }
     }
 }
 

@@ -28,6 +28,12 @@ pub trait Float: Element + DeviceElement {
     /// At most [`BLOCK`] elements as `f32`.
     fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32];
 
+    /// Where to write at most [`BLOCK`] elements as `f32`, before [`flush`](Self::flush); what is there is of no meaning.
+    fn output<'a>(to: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32];
+
+    /// Gives elements what was written to their [`output`](Self::output).
+    fn flush(buffer: &Buffer, to: &mut [Self]);
+
     /// Gives at most [`BLOCK`] elements what `compute` writes; what it finds there is of no meaning.
     fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32]));
 }
@@ -52,6 +58,14 @@ impl Float for f32 {
     fn read<'a>(from: &'a [Self], _: &'a mut Buffer) -> &'a [f32] {
         from
     }
+
+    #[inline(always)]
+    fn output<'a>(to: &'a mut [Self], _: &'a mut Buffer) -> &'a mut [f32] {
+        to
+    }
+
+    #[inline(always)]
+    fn flush(_: &Buffer, _: &mut [Self]) {}
 
     #[inline(always)]
     fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32])) {
@@ -80,6 +94,16 @@ impl Float for f16 {
         let buffer = &mut buffer[..from.len()];
         widen_f16(from, buffer);
         buffer
+    }
+
+    #[inline(always)]
+    fn output<'a>(to: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
+        &mut buffer[..to.len()]
+    }
+
+    #[inline(always)]
+    fn flush(buffer: &Buffer, to: &mut [Self]) {
+        narrow_f16(&buffer[..to.len()], to);
     }
 
     #[inline(always)]
@@ -120,6 +144,18 @@ impl Float for bf16 {
     }
 
     #[inline(always)]
+    fn output<'a>(to: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
+        &mut buffer[..to.len()]
+    }
+
+    #[inline(always)]
+    fn flush(buffer: &Buffer, to: &mut [Self]) {
+        for (to, from) in to.iter_mut().zip(buffer) {
+            *to = Float::from_f32(*from);
+        }
+    }
+
+    #[inline(always)]
     fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32])) {
         let mut buffer = BUFFER;
         let buffer = &mut buffer[..to.len()];
@@ -150,6 +186,11 @@ mod tests {
         let mut copy = vec![T::from_f64(0.0); 100];
         let wide = T::read(&values, &mut buffer);
         T::write(&mut copy, |copy| copy.copy_from_slice(wide));
+        assert!(values.iter().map(|v| v.bits()).eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
+        let mut copy = vec![T::from_f64(0.0); 100];
+        let mut output = BUFFER;
+        T::output(&mut copy, &mut output).copy_from_slice(wide);
+        T::flush(&output, &mut copy);
         assert!(values.iter().map(|v| v.bits()).eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
     }
 
