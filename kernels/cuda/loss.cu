@@ -8,20 +8,11 @@ static constexpr unsigned int MOST_BLOCKS = 8192;
 // Vectors of 16 bytes of each array that a thread asks for before it looks at the first of them.
 static constexpr unsigned int PACKS = 2;
 // The same in a row of logits.
-static constexpr unsigned int ROW_PACKS = 4;
+static constexpr unsigned int ROW_PACKS = 2;
 
 // What the blocks of the running grid have handed in: on one stream there is one grid at a time.
 static __device__ float sums_of_blocks[MOST_BLOCKS];
 static __device__ unsigned int blocks_done;
-
-// One more block is done. True for the last one, after which the count is back at 0 for the next grid. What each block
-// wrote before is seen by the last one.
-static __device__ __forceinline__ bool is_last_block() {
-    unsigned int before;
-    asm volatile("atom.acq_rel.gpu.global.inc.u32 %0, [%1], %2;"
-                 : "=r"(before) : "l"(&blocks_done), "r"(gridDim.x - 1) : "memory");
-    return before == gridDim.x - 1;
-}
 
 // out ← factor · the sum over all blocks of `sum`, which thread 0 of each has. At most MOST_BLOCKS of whole warps.
 static __device__ __forceinline__ void finish(float sum, float factor, float* out) {
@@ -29,12 +20,15 @@ static __device__ __forceinline__ void finish(float sum, float factor, float* ou
     __shared__ float partial[MOST_WARPS];
     if (threadIdx.x == 0) {
         sums_of_blocks[blockIdx.x] = sum;
-        is_last = is_last_block();
+        __threadfence();
+        // It counts up to the last block and is back at 0 after it, for the next grid.
+        is_last = atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1;
     }
     __syncthreads();
     if (!is_last) {
         return;
     }
+    __threadfence();
     float total = 0.0f;
     for (unsigned int i = threadIdx.x; i < gridDim.x; i += blockDim.x) {
         total += __ldcg(sums_of_blocks + i);
@@ -103,51 +97,72 @@ FOR_FLOATS(MSE)
 
 static constexpr float LOG2_E = 1.4426950f;
 
+static __device__ __forceinline__ float largest(const Pack<float>& pack) {
+    return fmaxf(fmaxf(pack.values[0], pack.values[1]), fmaxf(pack.values[2], pack.values[3]));
+}
+
+// Numbers of 16 bits are compared in pairs, before they are widened.
+template <typename Pair, typename T> static __device__ __forceinline__ float largest_of_pairs(const Pack<T>& pack) {
+    const Pair* const pairs = reinterpret_cast<const Pair*>(pack.values);
+    const Pair pair = __hmax2(__hmax2(pairs[0], pairs[1]), __hmax2(pairs[2], pairs[3]));
+    return fmaxf(widen(pair.x), widen(pair.y));
+}
+
+static __device__ __forceinline__ float largest(const Pack<__half>& pack) { return largest_of_pairs<__half2>(pack); }
+
+static __device__ __forceinline__ float largest(const Pack<__nv_bfloat16>& pack) {
+    return largest_of_pairs<__nv_bfloat162>(pack);
+}
+
 // Σ exp(x) of the x so far, as their maximum and Σ exp(x − maximum), so that no number is read twice.
 struct Exponentials {
     float max = -infinity();
     float sum = 0.0f;
 
-    // What is subtracted from the exponent of two, with the given maximum. −∞ − (−∞) is no number, and e^−∞ is 0 anyway.
+    // What is subtracted from exponents of two for a maximum. −∞ − (−∞) is no number, and e^−∞ is 0 anyway.
     static __device__ __forceinline__ float shift(float max) { return max == -infinity() ? 0.0f : LOG2_E * max; }
 
-    template <unsigned int COUNT> __device__ __forceinline__ void add(const float (&values)[COUNT]) {
-        float higher = max;
-#pragma unroll
-        for (unsigned int i = 0; i < COUNT; ++i) {
-            higher = fmaxf(higher, values[i]);
-        }
-        sum = scaled(higher);
-        max = higher;
-        const float base = shift(higher);
-#pragma unroll
-        for (unsigned int i = 0; i < COUNT; ++i) {
-            sum += power_of_two(LOG2_E * values[i] - base);
-        }
-    }
-
-    // The sum for another maximum.
+    // The sum for a larger maximum.
     __device__ __forceinline__ float scaled(float higher) const {
         return sum * power_of_two(LOG2_E * max - shift(higher));
     }
-};
 
-// Adds COUNT packs that are `step` apart.
-template <unsigned int COUNT, typename T>
-static __device__ __forceinline__ void add_packs(Exponentials& to, const T* from, size_t step) {
-    constexpr unsigned int LENGTH = Pack<T>::LENGTH;
-    Pack<T> packs[COUNT];
-#pragma unroll
-    for (unsigned int p = 0; p < COUNT; ++p) {
-        packs[p] = load_pack(from + p * step * LENGTH);
+    __device__ __forceinline__ void raise(float higher) {
+        sum = scaled(higher);
+        max = higher;
     }
-    float values[COUNT * LENGTH];
-#pragma unroll
-    for (unsigned int i = 0; i < COUNT * LENGTH; ++i) {
-        values[i] = widen(packs[i / LENGTH].values[i % LENGTH]);
+
+    __device__ __forceinline__ void add(float value) {
+        raise(fmaxf(max, value));
+        sum += power_of_two(LOG2_E * value - shift(max));
     }
-    to.add(values);
-}
+
+    // Adds COUNT packs that are `step` packs apart.
+    template <unsigned int COUNT, typename T> __device__ __forceinline__ void add(const T* from, size_t step) {
+        constexpr unsigned int LENGTH = Pack<T>::LENGTH;
+        Pack<T> packs[COUNT];
+#pragma unroll
+        for (unsigned int p = 0; p < COUNT; ++p) {
+            packs[p] = load_pack(from + p * step * LENGTH);
+        }
+        float higher = max;
+#pragma unroll
+        for (unsigned int p = 0; p < COUNT; ++p) {
+            higher = fmaxf(higher, largest(packs[p]));
+        }
+        raise(higher);
+        const float base = shift(higher);
+#pragma unroll
+        for (unsigned int p = 0; p < COUNT; ++p) {
+            float terms = 0.0f;
+#pragma unroll
+            for (unsigned int i = 0; i < LENGTH; ++i) {
+                terms += power_of_two(LOG2_E * widen(packs[p].values[i]) - base);
+            }
+            sum += terms;
+        }
+    }
+};
 
 // ln Σ exp(row), by all threads of a block. A row may begin anywhere: what is before its first whole pack and after its
 // last one are fewer elements than threads.
@@ -160,33 +175,31 @@ static __device__ __forceinline__ float log_sum_exp(const T* row, size_t classes
     Exponentials mine;
     size_t at = threadIdx.x;
     for (; at + (ROW_PACKS - 1) * blockDim.x < packs; at += ROW_PACKS * blockDim.x) {
-        add_packs<ROW_PACKS>(mine, row + head + at * LENGTH, blockDim.x);
+        mine.add<ROW_PACKS>(row + head + at * LENGTH, blockDim.x);
     }
     for (; at < packs; at += blockDim.x) {
-        add_packs<1>(mine, row + head + at * LENGTH, blockDim.x);
+        mine.add<1>(row + head + at * LENGTH, blockDim.x);
     }
     if (threadIdx.x < classes - packs * LENGTH) {
-        const float values[1] = {widen(row[threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * LENGTH])};
-        mine.add(values);
+        mine.add(widen(row[threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * LENGTH]));
     }
     const float max = reduce_block<Max>(mine.max, maxima);
     return max + logf(reduce_block<Sum>(mine.scaled(max), sums));
 }
 
-// out ← mean over rows of ln Σ exp(row) − row[target], a block for a row at a time.
+// out ← mean over rows of ln Σ exp(row) − row[target], a block for a row at a time. What counts is the sum of thread 0.
 template <typename T>
 static __device__ __forceinline__ void cross_entropy(
     const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {
     __shared__ float maxima[MOST_WARPS];
     __shared__ float sums[MOST_WARPS];
     float sum = 0.0f;
+    unsigned int target = targets[blockIdx.x];
     for (size_t r = blockIdx.x; r < rows; r += gridDim.x) {
         const T* const row = logits + r * classes;
-        float logit = 0.0f;
-        if (threadIdx.x == 0) {
-            const unsigned int target = targets[r];
-            logit = target < classes ? widen(row[target]) : nanf("");
-        }
+        // Asked for before the row and used after it, and the target a row ahead, so that no thread waits for them.
+        const float logit = target < classes ? widen(row[target]) : nanf("");
+        target = r + gridDim.x < rows ? targets[r + gridDim.x] : 0;
         sum += log_sum_exp(row, classes, maxima, sums) - logit;
     }
     finish(sum, 1.0f / static_cast<float>(rows), out);

@@ -1,7 +1,7 @@
 // Dropout, bound by memory if the random words are made while the data is on its way: every thread asks for PACKS vectors
 // of 16 bytes, and computes the words before it looks at them.
 //
-// Launched with as many threads as it takes to cover n at PACKS packs each, in blocks of any size.
+// Launched with as many threads as it takes to cover n at PACKS packs each, in blocks of a power of two.
 
 #include "common.cuh"
 
@@ -10,21 +10,34 @@ static constexpr unsigned int PACKS = 2;
 // Words that Philox makes of a counter.
 static constexpr unsigned int WORDS = 4;
 
-// Philox4x32-10 (Salmon and others, 2011) of the counter (block, 0) and a key.
-static __device__ __forceinline__ uint4 philox(unsigned long long block, unsigned long long key) {
-    uint4 counter = make_uint4(static_cast<unsigned int>(block), static_cast<unsigned int>(block >> 32), 0, 0);
-    uint2 keys = make_uint2(static_cast<unsigned int>(key), static_cast<unsigned int>(key >> 32));
+// The same round of Philox4x32-10 (Salmon and others, 2011) for several counters at once, so that its key is made once.
+template <unsigned int COUNT>
+static __device__ __forceinline__ void philox_round(uint4 (&counters)[COUNT], uint2 key) {
+#pragma unroll
+    for (unsigned int c = 0; c < COUNT; ++c) {
+        const unsigned long long left = 0xd2511f53ull * counters[c].x;
+        const unsigned long long right = 0xcd9e8d57ull * counters[c].z;
+        counters[c] = make_uint4(
+            static_cast<unsigned int>(right >> 32) ^ counters[c].y ^ key.x, static_cast<unsigned int>(right),
+            static_cast<unsigned int>(left >> 32) ^ counters[c].w ^ key.y, static_cast<unsigned int>(left));
+    }
+}
+
+// Turns the low halves of the numbers of COUNT blocks, whose high half is the same, into the words of these blocks.
+template <unsigned int COUNT>
+static __device__ __forceinline__ void philox(
+    const unsigned int (&low)[COUNT], unsigned int high, unsigned long long seed, uint4 (&words)[COUNT]) {
+#pragma unroll
+    for (unsigned int c = 0; c < COUNT; ++c) {
+        words[c] = make_uint4(low[c], high, 0, 0);
+    }
+    uint2 key = make_uint2(static_cast<unsigned int>(seed), static_cast<unsigned int>(seed >> 32));
 #pragma unroll
     for (unsigned int round = 0; round < 10; ++round) {
-        const unsigned long long left = 0xd2511f53ull * counter.x;
-        const unsigned long long right = 0xcd9e8d57ull * counter.z;
-        counter = make_uint4(
-            static_cast<unsigned int>(right >> 32) ^ counter.y ^ keys.x, static_cast<unsigned int>(right),
-            static_cast<unsigned int>(left >> 32) ^ counter.w ^ keys.y, static_cast<unsigned int>(left));
-        keys.x += 0x9e3779b9u;
-        keys.y += 0xbb67ae85u;
+        philox_round(words, key);
+        key.x += 0x9e3779b9u;
+        key.y += 0xbb67ae85u;
     }
-    return counter;
 }
 
 // Which words keep their element, and by what it is multiplied.
@@ -44,21 +57,31 @@ static __device__ __forceinline__ void dropout(const T* x, T* out, size_t n, Rul
     const size_t first = (static_cast<size_t>(blockIdx.x) * blockDim.x * PACKS + threadIdx.x) * LENGTH;
     const size_t step = blockDim.x * LENGTH;
     if (first + (PACKS - 1) * step + LENGTH <= n && is_aligned(x) && is_aligned(out)) {
+        constexpr unsigned int BLOCKS = LENGTH / WORDS;
         Pack<T> packs[PACKS];
+        unsigned int low[PACKS * BLOCKS];
 #pragma unroll
         for (unsigned int p = 0; p < PACKS; ++p) {
             packs[p] = load_pack(x + first + p * step);
+#pragma unroll
+            for (unsigned int b = 0; b < BLOCKS; ++b) {
+                low[p * BLOCKS + b] = static_cast<unsigned int>((first + p * step) / WORDS) + b;
+            }
         }
+        // The same for all threads, which the compiler then computes once: 2³² is a multiple of what a block of them does.
+        const size_t common = static_cast<size_t>(blockIdx.x) * (blockDim.x * PACKS * BLOCKS);
+        uint4 words[PACKS * BLOCKS];
+        philox(low, static_cast<unsigned int>(common >> 32), seed, words);
 #pragma unroll
         for (unsigned int p = 0; p < PACKS; ++p) {
 #pragma unroll
-            for (unsigned int i = 0; i < LENGTH; i += WORDS) {
-                const uint4 words = philox((first + p * step + i) / WORDS, seed);
-                T* const values = packs[p].values + i;
-                values[0] = rule.apply(values[0], words.x);
-                values[1] = rule.apply(values[1], words.y);
-                values[2] = rule.apply(values[2], words.z);
-                values[3] = rule.apply(values[3], words.w);
+            for (unsigned int b = 0; b < BLOCKS; ++b) {
+                const uint4 four = words[p * BLOCKS + b];
+                T* const values = packs[p].values + b * WORDS;
+                values[0] = rule.apply(values[0], four.x);
+                values[1] = rule.apply(values[1], four.y);
+                values[2] = rule.apply(values[2], four.z);
+                values[3] = rule.apply(values[3], four.w);
             }
             store_pack(out + first + p * step, packs[p]);
         }
@@ -66,9 +89,11 @@ static __device__ __forceinline__ void dropout(const T* x, T* out, size_t n, Rul
     }
     for (unsigned int p = 0; p < PACKS; ++p) {
         for (size_t i = first + p * step; i < first + p * step + LENGTH && i < n; ++i) {
-            const uint4 words = philox(i / WORDS, seed);
-            const unsigned int word = i % WORDS == 0 ? words.x : i % WORDS == 1 ? words.y : i % WORDS == 2 ? words.z : words.w;
-            out[i] = rule.apply(x[i], word);
+            const size_t block = i / WORDS;
+            uint4 words[1];
+            philox<1>({static_cast<unsigned int>(block)}, static_cast<unsigned int>(block >> 32), seed, words);
+            const unsigned int four[WORDS] = {words[0].x, words[0].y, words[0].z, words[0].w};
+            out[i] = rule.apply(x[i], four[i % WORDS]);
         }
     }
 }

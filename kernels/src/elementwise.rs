@@ -74,12 +74,13 @@ fn saxpy_f64(a: f64, x: &[f64], y: &mut [f64]) {
     }
 }
 
-/// A function of one element as a kernel: its names, its operations, and its formula in f32 and in f64.
+/// A function of one element as a kernel: its names, its operations, the size from which on all cores are claimed to be
+/// faster than one, and its formula in f32 and in f64.
 macro_rules! unary {
     (
         $(#[$documentation:meta])*
         $kernel:ident, $rayon:ident, $cuda:ident = $entry:literal, $reference:ident;
-        flops = $flops:literal;
+        flops = $flops:literal, parallel from $threshold:literal;
         f32 |$x:ident| $single:expr;
         f64 |$wide:ident| $double:expr;
     ) => {
@@ -113,7 +114,7 @@ macro_rules! unary {
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on all cores.")]
-        #[kernel_bench(of = $kernel, parallel, threshold = tuned(140_000), types = [f32, f16, bf16])]
+        #[kernel_bench(of = $kernel, parallel, threshold = tuned($threshold), types = [f32, f16, bf16])]
         pub fn $rayon<T: Float>(x: &[T], out: &mut [T]) {
             let blocks = out.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN));
             blocks.for_each(|(out, x)| $kernel(x, out));
@@ -144,7 +145,7 @@ macro_rules! binary {
     (
         $(#[$documentation:meta])*
         $kernel:ident, $rayon:ident, $cuda:ident = $entry:literal, $reference:ident;
-        second = $range:expr;
+        second = $range:expr, parallel from $threshold:literal;
         |$x:ident, $y:ident| $value:expr;
     ) => {
         $(#[$documentation])*
@@ -179,7 +180,7 @@ macro_rules! binary {
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on all cores.")]
-        #[kernel_bench(of = $kernel, parallel, threshold = tuned(160_000), types = [f32, f16, bf16])]
+        #[kernel_bench(of = $kernel, parallel, threshold = tuned($threshold), types = [f32, f16, bf16])]
         pub fn $rayon<T: Float>(x: &[T], y: &[T], out: &mut [T]) {
             let inputs = x.par_chunks(GRAIN).zip(y.par_chunks(GRAIN));
             let blocks = out.par_chunks_mut(GRAIN).zip(inputs);
@@ -210,28 +211,28 @@ macro_rules! binary {
 binary! {
     /// out ← x + y
     add, add_rayon, add_cuda = "add", add_f64;
-    second = -1.0..1.0;
+    second = -1.0..1.0, parallel from 160_000;
     |x, y| x + y;
 }
 
 binary! {
     /// out ← x · y
     mul, mul_rayon, mul_cuda = "mul", mul_f64;
-    second = -1.0..1.0;
+    second = -1.0..1.0, parallel from 160_000;
     |x, y| x * y;
 }
 
 binary! {
     /// out ← x / y
     div, div_rayon, div_cuda = "div", div_f64;
-    second = 0.5..2.0;
+    second = 0.5..2.0, parallel from 140_000;
     |x, y| x / y;
 }
 
 unary! {
     /// out ← max(x, 0)
     relu, relu_rayon, relu_cuda = "relu", relu_f64;
-    flops = 1;
+    flops = 1, parallel from 140_000;
     f32 |x| if x < 0.0 { 0.0 } else { x };
     f64 |x| x.max(0.0);
 }
@@ -239,7 +240,7 @@ unary! {
 unary! {
     /// out ← x · (1 + erf(x / √2)) / 2, the Gaussian error linear unit
     gelu, gelu_rayon, gelu_cuda = "gelu", gelu_f64;
-    flops = 20; // two multiplications, an addition, and the error function: 17 in polynomials and the exponential
+    flops = 20, parallel from 40_000; // of the operations, 17 are the error function
     f32 |x| 0.5 * x * (1.0 + math::erf(x * std::f32::consts::FRAC_1_SQRT_2));
     f64 |x| 0.5 * x * (1.0 + erf_f64(x / 2f64.sqrt()));
 }
@@ -247,7 +248,7 @@ unary! {
 unary! {
     /// out ← x · (1 + tanh(√(2/π) · (x + 0.044715·x³))) / 2, which is nearly [`gelu`]
     gelu_tanh, gelu_tanh_rayon, gelu_tanh_cuda = "gelu_tanh", gelu_tanh_f64;
-    flops = 8; // the exponential and the quotient count as one each
+    flops = 8, parallel from 50_000; // the exponential and the quotient count as one each
     f32 |x| x * math::sigmoid(x * (GELU_SCALE + GELU_SCALE * 0.044_715 * (x * x)));
     f64 |x| 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh());
 }
@@ -255,7 +256,7 @@ unary! {
 unary! {
     /// out ← x / (1 + e^−x), also called swish
     silu, silu_rayon, silu_cuda = "silu", silu_f64;
-    flops = 4;
+    flops = 4, parallel from 50_000;
     f32 |x| x * math::sigmoid(x);
     f64 |x| x / (1.0 + (-x).exp());
 }

@@ -31,7 +31,7 @@ pub fn dropout<T: Float>(x: &[T], p: f32, seed: u64, out: &mut [T]) {
 }
 
 /// [`dropout`] on all cores.
-#[kernel_bench(of = dropout, parallel, threshold = tuned(60_000), types = [f32, f16, bf16])]
+#[kernel_bench(of = dropout, parallel, threshold = tuned(50_000), types = [f32, f16, bf16])]
 pub fn dropout_rayon<T: Float>(x: &[T], p: f32, seed: u64, out: &mut [T]) {
     let rule = Rule::new(p);
     let tasks = out.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN)).enumerate();
