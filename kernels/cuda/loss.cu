@@ -216,7 +216,7 @@ FOR_FLOATS(CROSS_ENTROPY)
 
 // out ← logits − ln Σ exp(logits), a block for each row.
 template <typename T>
-static __device__ __forceinline__ void log_softmax(const T* logits, float* out, size_t classes) {
+static __device__ __forceinline__ void log_probabilities(const T* logits, float* out, size_t classes) {
     __shared__ float maxima[MOST_WARPS];
     __shared__ float sums[MOST_WARPS];
     logits += blockIdx.x * classes;
@@ -227,11 +227,11 @@ static __device__ __forceinline__ void log_softmax(const T* logits, float* out, 
     }
 }
 
-#define LOG_SOFTMAX(T, suffix)                                                                                         \
-    extern "C" __global__ void log_softmax_##suffix(const T* logits, float* out, size_t classes) {                     \
-        log_softmax(logits, out, classes);                                                                             \
+#define LOG_PROBABILITIES(T, suffix)                                                                                   \
+    extern "C" __global__ void log_probabilities_##suffix(const T* logits, float* out, size_t classes) {               \
+        log_probabilities(logits, out, classes);                                                                       \
     }
-FOR_FLOATS(LOG_SOFTMAX)
+FOR_FLOATS(LOG_PROBABILITIES)
 
 // out ← −mean over rows of log_probabilities[row, target], a thread for a row at a time.
 extern "C" __global__ void mean_of_targets(

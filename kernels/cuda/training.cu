@@ -1,7 +1,7 @@
 // Dropout, bound by memory if the random words are made while the data is on its way: every thread asks for PACKS vectors
 // of 16 bytes, and computes the words before it looks at them.
 //
-// Launched with as many threads as it takes to cover n at PACKS packs each, in blocks of a power of two.
+// Launched with as many threads as it takes to cover n at PACKS packs each, in blocks of any size.
 
 #include "common.cuh"
 
@@ -23,13 +23,13 @@ static __device__ __forceinline__ void philox_round(uint4 (&counters)[COUNT], ui
     }
 }
 
-// Turns the low halves of the numbers of COUNT blocks, whose high half is the same, into the words of these blocks.
+// The words of COUNT blocks.
 template <unsigned int COUNT>
 static __device__ __forceinline__ void philox(
-    const unsigned int (&low)[COUNT], unsigned int high, unsigned long long seed, uint4 (&words)[COUNT]) {
+    const size_t (&blocks)[COUNT], unsigned long long seed, uint4 (&words)[COUNT]) {
 #pragma unroll
     for (unsigned int c = 0; c < COUNT; ++c) {
-        words[c] = make_uint4(low[c], high, 0, 0);
+        words[c] = make_uint4(static_cast<unsigned int>(blocks[c]), static_cast<unsigned int>(blocks[c] >> 32), 0, 0);
     }
     uint2 key = make_uint2(static_cast<unsigned int>(seed), static_cast<unsigned int>(seed >> 32));
 #pragma unroll
@@ -59,19 +59,17 @@ static __device__ __forceinline__ void dropout(const T* x, T* out, size_t n, Rul
     if (first + (PACKS - 1) * step + LENGTH <= n && is_aligned(x) && is_aligned(out)) {
         constexpr unsigned int BLOCKS = LENGTH / WORDS;
         Pack<T> packs[PACKS];
-        unsigned int low[PACKS * BLOCKS];
+        size_t blocks[PACKS * BLOCKS];
 #pragma unroll
         for (unsigned int p = 0; p < PACKS; ++p) {
             packs[p] = load_pack(x + first + p * step);
 #pragma unroll
             for (unsigned int b = 0; b < BLOCKS; ++b) {
-                low[p * BLOCKS + b] = static_cast<unsigned int>((first + p * step) / WORDS) + b;
+                blocks[p * BLOCKS + b] = (first + p * step) / WORDS + b;
             }
         }
-        // The same for all threads, which the compiler then computes once: 2³² is a multiple of what a block of them does.
-        const size_t common = static_cast<size_t>(blockIdx.x) * (blockDim.x * PACKS * BLOCKS);
         uint4 words[PACKS * BLOCKS];
-        philox(low, static_cast<unsigned int>(common >> 32), seed, words);
+        philox(blocks, seed, words);
 #pragma unroll
         for (unsigned int p = 0; p < PACKS; ++p) {
 #pragma unroll
@@ -89,9 +87,8 @@ static __device__ __forceinline__ void dropout(const T* x, T* out, size_t n, Rul
     }
     for (unsigned int p = 0; p < PACKS; ++p) {
         for (size_t i = first + p * step; i < first + p * step + LENGTH && i < n; ++i) {
-            const size_t block = i / WORDS;
             uint4 words[1];
-            philox<1>({static_cast<unsigned int>(block)}, static_cast<unsigned int>(block >> 32), seed, words);
+            philox<1>({i / WORDS}, seed, words);
             const unsigned int four[WORDS] = {words[0].x, words[0].y, words[0].z, words[0].w};
             out[i] = rule.apply(x[i], four[i % WORDS]);
         }

@@ -262,7 +262,7 @@ unary! {
 }
 
 /// 2·√(2/π): (1 + tanh u) / 2 is the sigmoid of 2u, which needs no case for small u.
-const GELU_SCALE: f32 = 1.595_769_1;
+const GELU_SCALE: f32 = 1.595_769;
 
 /// The error function by its series without changes of sign, 2/√π · e^−x² · Σ 2ⁿ·x^(2n+1) / (1·3·…·(2n+1)), in which nothing
 /// cancels (Abramowitz and Stegun, 7.1.6).

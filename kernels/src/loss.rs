@@ -182,7 +182,7 @@ pub fn cross_entropy_unfused_cuda<T: Float>(
     let classes = logits.len() / rows;
     let log_probabilities = gpu.scratch::<f32>(logits.len())?;
     let threads = threads_for_row::<T>(classes);
-    let kernel = gpu.kernel(SOURCE, entry!(T, "log_softmax"))?.grid(rows).block(threads);
+    let kernel = gpu.kernel(SOURCE, entry!(T, "log_probabilities"))?.grid(rows).block(threads);
     kernel.arg(logits).arg(&log_probabilities).arg(classes).launch()?;
     let kernel = gpu.kernel(SOURCE, "mean_of_targets")?.over(rows.min(MOST_BLOCKS), 256);
     kernel.arg(&log_probabilities).arg(targets).arg(out).arg(rows).arg(classes).launch()
