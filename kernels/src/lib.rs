@@ -7,7 +7,9 @@
 #![deny(unsafe_code)] // the modules that call instructions of the processor have an exception
 
 pub mod elementwise;
+pub mod loss;
 pub mod matmul;
 pub mod normalisation;
 pub mod position;
 pub mod shared;
+pub mod training;

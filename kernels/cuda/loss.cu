@@ -1,0 +1,247 @@
+// Losses: all of the data becomes one number, by one launch. Every block hands its sum in, and the block that is the last to
+// do so adds them up, in the order of the blocks' numbers and not of time: the result has the same bits in every call.
+
+#include "common.cuh"
+
+static constexpr unsigned int MOST_BLOCKS = 8192;
+
+// Vectors of 16 bytes of each array that a thread asks for before it looks at the first of them.
+static constexpr unsigned int PACKS = 2;
+// The same in a row of logits.
+static constexpr unsigned int ROW_PACKS = 2;
+
+// What the blocks of the running grid have handed in: on one stream there is one grid at a time.
+static __device__ float sums_of_blocks[MOST_BLOCKS];
+static __device__ unsigned int blocks_done;
+
+// out ← factor · the sum over all blocks of `sum`, which thread 0 of each has. At most MOST_BLOCKS of whole warps.
+static __device__ __forceinline__ void finish(float sum, float factor, float* out) {
+    __shared__ bool is_last;
+    __shared__ float partial[MOST_WARPS];
+    if (threadIdx.x == 0) {
+        sums_of_blocks[blockIdx.x] = sum;
+        __threadfence();
+        // It counts up to the last block and is back at 0 after it, for the next grid.
+        is_last = atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1;
+    }
+    __syncthreads();
+    if (!is_last) {
+        return;
+    }
+    __threadfence();
+    float total = 0.0f;
+    for (unsigned int i = threadIdx.x; i < gridDim.x; i += blockDim.x) {
+        total += __ldcg(sums_of_blocks + i);
+    }
+    total = reduce_block<Sum>(total, partial);
+    if (threadIdx.x == 0) {
+        *out = factor * total;
+    }
+}
+
+// ---- mean squared error
+
+// sums[i] ← sums[i] + (x[i] − y[i])²
+template <typename T>
+static __device__ __forceinline__ void add_squares(const Pack<T>& x, const Pack<T>& y, float (&sums)[Pack<T>::LENGTH]) {
+#pragma unroll
+    for (unsigned int i = 0; i < Pack<T>::LENGTH; ++i) {
+        const float difference = widen(x.values[i]) - widen(y.values[i]);
+        sums[i] += difference * difference;
+    }
+}
+
+// out ← mean((x − y)²)
+template <typename T>
+static __device__ __forceinline__ void mse(const T* x, const T* y, float* out, size_t n) {
+    constexpr unsigned int LENGTH = Pack<T>::LENGTH;
+    __shared__ float partial[MOST_WARPS];
+    const size_t packs = is_aligned(x) && is_aligned(y) ? n / LENGTH : 0;
+    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
+    const size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    float sums[LENGTH] = {};
+    size_t at = first;
+    for (; at + (PACKS - 1) * step < packs; at += PACKS * step) {
+        Pack<T> left[PACKS];
+        Pack<T> right[PACKS];
+#pragma unroll
+        for (unsigned int p = 0; p < PACKS; ++p) {
+            left[p] = load_pack(x + (at + p * step) * LENGTH);
+            right[p] = load_pack(y + (at + p * step) * LENGTH);
+        }
+#pragma unroll
+        for (unsigned int p = 0; p < PACKS; ++p) {
+            add_squares(left[p], right[p], sums);
+        }
+    }
+    for (; at < packs; at += step) {
+        add_squares(load_pack(x + at * LENGTH), load_pack(y + at * LENGTH), sums);
+    }
+    float sum = 0.0f;
+    for (size_t i = packs * LENGTH + first; i < n; i += step) {
+        const float difference = widen(x[i]) - widen(y[i]);
+        sum += difference * difference;
+    }
+#pragma unroll
+    for (unsigned int i = 0; i < LENGTH; ++i) {
+        sum += sums[i];
+    }
+    finish(reduce_block<Sum>(sum, partial), 1.0f / static_cast<float>(n), out);
+}
+
+#define MSE(T, suffix)                                                                                                 \
+    extern "C" __global__ void mse_##suffix(const T* x, const T* y, float* out, size_t n) { mse(x, y, out, n); }
+FOR_FLOATS(MSE)
+
+// ---- cross entropy
+
+static constexpr float LOG2_E = 1.4426950f;
+
+static __device__ __forceinline__ float largest(const Pack<float>& pack) {
+    return fmaxf(fmaxf(pack.values[0], pack.values[1]), fmaxf(pack.values[2], pack.values[3]));
+}
+
+// Numbers of 16 bits are compared in pairs, before they are widened.
+template <typename Pair, typename T> static __device__ __forceinline__ float largest_of_pairs(const Pack<T>& pack) {
+    const Pair* const pairs = reinterpret_cast<const Pair*>(pack.values);
+    const Pair pair = __hmax2(__hmax2(pairs[0], pairs[1]), __hmax2(pairs[2], pairs[3]));
+    return fmaxf(widen(pair.x), widen(pair.y));
+}
+
+static __device__ __forceinline__ float largest(const Pack<__half>& pack) { return largest_of_pairs<__half2>(pack); }
+
+static __device__ __forceinline__ float largest(const Pack<__nv_bfloat16>& pack) {
+    return largest_of_pairs<__nv_bfloat162>(pack);
+}
+
+// Σ exp(x) of the x so far, as their maximum and Σ exp(x − maximum), so that no number is read twice.
+struct Exponentials {
+    float max = -infinity();
+    float sum = 0.0f;
+
+    // What is subtracted from exponents of two for a maximum. −∞ − (−∞) is no number, and e^−∞ is 0 anyway.
+    static __device__ __forceinline__ float shift(float max) { return max == -infinity() ? 0.0f : LOG2_E * max; }
+
+    // The sum for a larger maximum.
+    __device__ __forceinline__ float scaled(float higher) const {
+        return sum * power_of_two(LOG2_E * max - shift(higher));
+    }
+
+    __device__ __forceinline__ void raise(float higher) {
+        sum = scaled(higher);
+        max = higher;
+    }
+
+    __device__ __forceinline__ void add(float value) {
+        raise(fmaxf(max, value));
+        sum += power_of_two(LOG2_E * value - shift(max));
+    }
+
+    // Adds COUNT packs that are `step` packs apart.
+    template <unsigned int COUNT, typename T> __device__ __forceinline__ void add(const T* from, size_t step) {
+        constexpr unsigned int LENGTH = Pack<T>::LENGTH;
+        Pack<T> packs[COUNT];
+#pragma unroll
+        for (unsigned int p = 0; p < COUNT; ++p) {
+            packs[p] = load_pack(from + p * step * LENGTH);
+        }
+        float higher = max;
+#pragma unroll
+        for (unsigned int p = 0; p < COUNT; ++p) {
+            higher = fmaxf(higher, largest(packs[p]));
+        }
+        raise(higher);
+        const float base = shift(higher);
+#pragma unroll
+        for (unsigned int p = 0; p < COUNT; ++p) {
+            float terms = 0.0f;
+#pragma unroll
+            for (unsigned int i = 0; i < LENGTH; ++i) {
+                terms += power_of_two(LOG2_E * widen(packs[p].values[i]) - base);
+            }
+            sum += terms;
+        }
+    }
+};
+
+// ln Σ exp(row), by all threads of a block. A row may begin anywhere: what is before its first whole pack and after its
+// last one are fewer elements than threads.
+template <typename T>
+static __device__ __forceinline__ float log_sum_exp(const T* row, size_t classes, float* maxima, float* sums) {
+    constexpr unsigned int LENGTH = Pack<T>::LENGTH;
+    const size_t before = (16 - reinterpret_cast<size_t>(row) % 16) % 16 / sizeof(T);
+    const size_t head = before < classes ? before : classes;
+    const size_t packs = (classes - head) / LENGTH;
+    Exponentials mine;
+    size_t at = threadIdx.x;
+    for (; at + (ROW_PACKS - 1) * blockDim.x < packs; at += ROW_PACKS * blockDim.x) {
+        mine.add<ROW_PACKS>(row + head + at * LENGTH, blockDim.x);
+    }
+    for (; at < packs; at += blockDim.x) {
+        mine.add<1>(row + head + at * LENGTH, blockDim.x);
+    }
+    if (threadIdx.x < classes - packs * LENGTH) {
+        mine.add(widen(row[threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * LENGTH]));
+    }
+    const float max = reduce_block<Max>(mine.max, maxima);
+    return max + logf(reduce_block<Sum>(mine.scaled(max), sums));
+}
+
+// out ← mean over rows of ln Σ exp(row) − row[target], a block for a row at a time. What counts is the sum of thread 0.
+template <typename T>
+static __device__ __forceinline__ void cross_entropy(
+    const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {
+    __shared__ float maxima[MOST_WARPS];
+    __shared__ float sums[MOST_WARPS];
+    float sum = 0.0f;
+    unsigned int target = targets[blockIdx.x];
+    for (size_t r = blockIdx.x; r < rows; r += gridDim.x) {
+        const T* const row = logits + r * classes;
+        // Asked for before the row and used after it, and the target a row ahead, so that no thread waits for them.
+        const float logit = target < classes ? widen(row[target]) : nanf("");
+        target = r + gridDim.x < rows ? targets[r + gridDim.x] : 0;
+        sum += log_sum_exp(row, classes, maxima, sums) - logit;
+    }
+    finish(sum, 1.0f / static_cast<float>(rows), out);
+}
+
+#define CROSS_ENTROPY(T, suffix)                                                                                       \
+    extern "C" __global__ void cross_entropy_##suffix(                                                                 \
+        const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {                       \
+        cross_entropy(logits, targets, out, rows, classes);                                                            \
+    }
+FOR_FLOATS(CROSS_ENTROPY)
+
+// ---- cross entropy in two steps
+
+// out ← logits − ln Σ exp(logits), a block for each row.
+template <typename T>
+static __device__ __forceinline__ void log_probabilities(const T* logits, float* out, size_t classes) {
+    __shared__ float maxima[MOST_WARPS];
+    __shared__ float sums[MOST_WARPS];
+    logits += blockIdx.x * classes;
+    out += blockIdx.x * classes;
+    const float shift = log_sum_exp(logits, classes, maxima, sums);
+    for (size_t i = threadIdx.x; i < classes; i += blockDim.x) {
+        out[i] = widen(logits[i]) - shift;
+    }
+}
+
+#define LOG_PROBABILITIES(T, suffix)                                                                                   \
+    extern "C" __global__ void log_probabilities_##suffix(const T* logits, float* out, size_t classes) {               \
+        log_probabilities(logits, out, classes);                                                                       \
+    }
+FOR_FLOATS(LOG_PROBABILITIES)
+
+// out ← −mean over rows of log_probabilities[row, target], a thread for a row at a time.
+extern "C" __global__ void mean_of_targets(
+    const float* log_probabilities, const unsigned int* targets, float* out, size_t rows, size_t classes) {
+    __shared__ float partial[MOST_WARPS];
+    float sum = 0.0f;
+    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t r = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; r < rows; r += step) {
+        const unsigned int target = targets[r];
+        sum += target < classes ? log_probabilities[r * classes + target] : nanf("");
+    }
+    finish(reduce_block<Sum>(sum, partial), -1.0f / static_cast<float>(rows), out);
+}

@@ -1,0 +1,348 @@
+//! Losses: all of the data becomes one number.
+//!
+//! One sum of 10⁷ terms in f32 would lose half of its digits. On the CPU, stretches of the data are summed in f32, each in
+//! many lanes, and the stretches in f64; on a GPU every thread has few terms, and threads and blocks are joined as a tree.
+//! The order of all sums is fixed, so a result has the same bits in every call.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use kbench::prelude::*;
+
+use crate::shared::float::BUFFER;
+use crate::shared::tasks::{GRAIN, rows_per_task};
+use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorise};
+
+const SOURCE: Source =
+    Source::new(include_str!("../cuda/loss.cu")).named("loss.cu").headers(COMMON);
+
+/// Partial results of a reduction, independent of each other and joined pairwise: they fill several vector registers.
+const LANES: usize = 64;
+
+/// Blocks of device code that hand their sums in: MOST_BLOCKS there.
+const MOST_BLOCKS: usize = 8192;
+
+/// Threads that a multiprocessor holds at once, on most devices.
+const RESIDENT: usize = 2048;
+
+/// out ← mean((x − y)²)
+#[kernel_bench(
+    sizes = [
+        "tiny" => (batch = 1, seq = 64, dim = 64),
+        "small" => (batch = 4, seq = 128, dim = 128),
+        "medium" => (batch = 16, seq = 256, dim = 256),
+        "large" => (batch = 16, seq = 512, dim = 512),
+    ],
+    inputs = |batch, seq, dim| (normal(batch * seq * dim), normal(batch * seq * dim), zeros(1)),
+    flops = |batch, seq, dim| 3 * batch * seq * dim,
+    reference = mse_f64,
+    tolerance = 1e-6, // three roundings of f32 in each term, which average out, and sums that add few of their own
+    types = [f32, f16, bf16],
+)]
+pub fn mse<T: Float>(x: &[T], y: &[T], out: &mut [f32]) {
+    out.fill((sum_of_squares(x, y) / x.len() as f64) as f32);
+}
+
+/// [`mse`] on all cores.
+#[kernel_bench(of = mse, parallel, threshold = tuned(100_000), types = [f32, f16, bf16])]
+pub fn mse_rayon<T: Float>(x: &[T], y: &[T], out: &mut [f32]) {
+    let part = |range: Range<usize>| sum_of_squares(&x[range.clone()], &y[range]);
+    out.fill((sum_on_all_cores(0..x.len(), GRAIN, &part) / x.len() as f64) as f32);
+}
+
+/// [`mse`] on a GPU: as many blocks as it holds at once, of which the last one adds up what all have found.
+#[kernel_bench(of = mse, cuda, types = [f32, f16, bf16])]
+pub fn mse_cuda<T: Float>(
+    gpu: &Gpu,
+    x: &DeviceSlice<T>,
+    y: &DeviceSlice<T>,
+    out: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    const THREADS: usize = 512;
+    let n = x.len();
+    let blocks = resident_blocks(gpu, THREADS).min(n.div_ceil(THREADS * 16 / size_of::<T>()));
+    let kernel = gpu.kernel(SOURCE, entry!(T, "mse"))?.grid(blocks.max(1)).block(THREADS);
+    kernel.arg(x).arg(y).arg(out).arg(n).launch()
+}
+
+/// Σ (x − y)²
+fn sum_of_squares<T: Float>(x: &[T], y: &[T]) -> f64 {
+    vectorise! {
+        fn body<T: Float>(x: &[T], y: &[T]) -> f64 {
+            let (mut first, mut second) = (BUFFER, BUFFER);
+            let mut lanes = [0.0; LANES];
+            for (x, y) in x.chunks(BLOCK).zip(y.chunks(BLOCK)) {
+                let (x, y) = (T::read(x, &mut first), T::read(y, &mut second));
+                for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
+                    for ((lane, x), y) in lanes.iter_mut().zip(x).zip(y) {
+                        *lane += (x - y) * (x - y);
+                    }
+                }
+            }
+            lanes.iter().copied().map(f64::from).sum()
+        }
+    }
+    x.chunks(GRAIN).zip(y.chunks(GRAIN)).map(|(x, y)| body(x, y)).sum()
+}
+
+fn mse_f64(x: &[f64], y: &[f64], out: &mut [f64]) {
+    let mut sum = 0.0;
+    for i in 0..x.len() {
+        sum += (x[i] - y[i]).powi(2);
+    }
+    out[0] = sum / x.len() as f64;
+}
+
+/// out ← mean over rows of ln Σ exp(logits) − logits\[target\]; a target that is no class gives NaN.
+///
+/// Each row is read once: the sum is of exponentials below the largest logit so far, and when a block of the row has a
+/// larger one, the sum is scaled (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
+#[kernel_bench(
+    sizes = [
+        "tiny" => (rows = 8, classes = 512),
+        "small" => (rows = 64, classes = 1024),
+        "medium" => (rows = 256, classes = 4096),
+        "large" => (rows = 128, classes = 32_000),
+    ],
+    inputs = |rows, classes| (
+        normal(rows * classes),
+        integers(rows, 0..classes as i64),
+        zeros(1),
+    ),
+    flops = |rows, classes| 4 * rows * classes, // difference, exponential, sum and maximum
+    reference = cross_entropy_f64,
+    tolerance = 2e-6, // exponentials are good to a few units in the last place, and so is the logarithm of their sum
+    types = [f32, f16, bf16],
+)]
+pub fn cross_entropy<T: Float>(logits: &[T], targets: &[u32], out: &mut [f32]) {
+    out.fill((sum_of_losses(logits, targets) / targets.len() as f64) as f32);
+}
+
+/// [`cross_entropy`] with rows shared among all cores.
+#[kernel_bench(of = cross_entropy, parallel, threshold = tuned(30_000), types = [f32, f16, bf16])]
+pub fn cross_entropy_rayon<T: Float>(logits: &[T], targets: &[u32], out: &mut [f32]) {
+    let rows = targets.len();
+    let classes = logits.len() / rows;
+    let part = |range: Range<usize>| {
+        sum_of_losses(&logits[range.start * classes..range.end * classes], &targets[range])
+    };
+    let sum = sum_on_all_cores(0..rows, rows_per_task(classes), &part);
+    out.fill((sum / rows as f64) as f32);
+}
+
+thread_local! {
+    /// The logarithms of all probabilities, between the steps of [`cross_entropy_unfused`]. They are no output, so they have
+    /// their place here, which only a thread's first call has to make.
+    static LOG_PROBABILITIES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+}
+
+/// [`cross_entropy`] in two steps, as frameworks without fusion do it: the logarithm of softmax for all classes is
+/// written to memory, and the mean of those of the targets is taken from there.
+#[kernel_bench(of = cross_entropy, types = [f32, f16, bf16])]
+pub fn cross_entropy_unfused<T: Float>(logits: &[T], targets: &[u32], out: &mut [f32]) {
+    LOG_PROBABILITIES.with_borrow_mut(|memory| {
+        if memory.len() < logits.len() {
+            memory.resize(logits.len(), 0.0);
+        }
+        let classes = logits.len() / targets.len();
+        let log_probabilities = &mut memory[..logits.len()];
+        let rows = logits.chunks_exact(classes).zip(log_probabilities.chunks_exact_mut(classes));
+        rows.for_each(|(logits, out)| log_softmax(logits, out));
+        let rows = log_probabilities.chunks_exact(classes).zip(targets);
+        let sum: f64 = rows.map(|(row, &target)| f64::from(class(row, target))).sum();
+        out.fill((-sum / targets.len() as f64) as f32);
+    });
+}
+
+/// [`cross_entropy`] on a GPU: a block for a row at a time, and the last of all blocks adds up what they have found.
+#[kernel_bench(of = cross_entropy, cuda, types = [f32, f16, bf16])]
+pub fn cross_entropy_cuda<T: Float>(
+    gpu: &Gpu,
+    logits: &DeviceSlice<T>,
+    targets: &DeviceSlice<u32>,
+    out: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let rows = targets.len();
+    let classes = logits.len() / rows;
+    let threads = threads_for_row::<T>(classes);
+    let blocks = resident_blocks(gpu, threads).min(rows);
+    let kernel = gpu.kernel(SOURCE, entry!(T, "cross_entropy"))?.grid(blocks).block(threads);
+    kernel.arg(logits).arg(targets).arg(out).arg(rows).arg(classes).launch()
+}
+
+/// [`cross_entropy_unfused`] on a GPU.
+#[kernel_bench(of = cross_entropy, cuda, types = [f32, f16, bf16])]
+pub fn cross_entropy_unfused_cuda<T: Float>(
+    gpu: &Gpu,
+    logits: &DeviceSlice<T>,
+    targets: &DeviceSlice<u32>,
+    out: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
+    let rows = targets.len();
+    let classes = logits.len() / rows;
+    let log_probabilities = gpu.scratch::<f32>(logits.len())?;
+    let threads = threads_for_row::<T>(classes);
+    let kernel = gpu.kernel(SOURCE, entry!(T, "log_probabilities"))?.grid(rows).block(threads);
+    kernel.arg(logits).arg(&log_probabilities).arg(classes).launch()?;
+    let kernel = gpu.kernel(SOURCE, "mean_of_targets")?.over(rows.min(MOST_BLOCKS), 256);
+    kernel.arg(&log_probabilities).arg(targets).arg(out).arg(rows).arg(classes).launch()
+}
+
+/// Σ over rows of ln Σ exp(logits) − logits\[target\]
+fn sum_of_losses<T: Float>(logits: &[T], targets: &[u32]) -> f64 {
+    let classes = (logits.len() / targets.len().max(1)).max(1);
+    let rows = logits.chunks_exact(classes).zip(targets);
+    rows.map(|(row, &target)| {
+        let [max, sum] = max_and_sum(row);
+        f64::from(max + sum.ln() - class(row, target))
+    })
+    .sum()
+}
+
+/// The logit, or what else there is, of a class.
+fn class<T: Float>(row: &[T], target: u32) -> f32 {
+    row.get(target as usize).map_or(f32::NAN, |logit| logit.to_f32())
+}
+
+/// The largest logit m of a row, and Σ exp(logits − m).
+fn max_and_sum<T: Float>(row: &[T]) -> [f32; 2] {
+    vectorise! {
+        fn body<T: Float>(row: &[T]) -> [f32; 2] {
+            let mut buffer = BUFFER;
+            let (mut max, mut sum) = (f32::NEG_INFINITY, 0.0);
+            for block in row.chunks(BLOCK) {
+                let block = T::read(block, &mut buffer);
+                let higher = larger(max, largest(block));
+                sum = sum * math::exp(max - higher) + sum_of_exponentials(block, higher);
+                max = higher;
+            }
+            [max, sum]
+        }
+    }
+    body(row)
+}
+
+/// out ← logits − ln Σ exp(logits)
+fn log_softmax<T: Float>(logits: &[T], out: &mut [f32]) {
+    vectorise! {
+        fn subtract<T: Float>(logits: &[T], shift: f32, out: &mut [f32]) {
+            let mut buffer = BUFFER;
+            for (logits, out) in logits.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+                for (out, logit) in out.iter_mut().zip(T::read(logits, &mut buffer)) {
+                    *out = logit - shift;
+                }
+            }
+        }
+    }
+    let [max, sum] = max_and_sum(logits);
+    subtract(logits, max + sum.ln(), out);
+}
+
+/// The larger of two numbers; one instruction, as NaN has no say in it.
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
+}
+
+/// The largest number of a block.
+#[inline(always)]
+fn largest(block: &[f32]) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    for chunk in block.chunks(LANES) {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane = larger(*lane, *x);
+        }
+    }
+    let mut width = LANES;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] = larger(lanes[i], lanes[i + width]);
+        }
+    }
+    lanes[0]
+}
+
+/// Σ exp(x − shift) of a block.
+#[inline(always)]
+fn sum_of_exponentials(block: &[f32], shift: f32) -> f32 {
+    let mut lanes = [0.0; LANES];
+    for chunk in block.chunks(LANES) {
+        for (lane, x) in lanes.iter_mut().zip(chunk) {
+            *lane += math::exp(x - shift);
+        }
+    }
+    let mut width = LANES;
+    while width > 1 {
+        width /= 2;
+        for i in 0..width {
+            lanes[i] += lanes[i + width];
+        }
+    }
+    lanes[0]
+}
+
+fn cross_entropy_f64(logits: &[f64], targets: &[u32], out: &mut [f64]) {
+    let classes = logits.len() / targets.len();
+    let mut sum = 0.0;
+    for (row, &target) in targets.iter().enumerate() {
+        let row = &logits[row * classes..][..classes];
+        let max = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let probability = (row[target as usize] - max).exp()
+            / row.iter().map(|logit| (logit - max).exp()).sum::<f64>();
+        sum -= probability.ln();
+    }
+    out[0] = sum / targets.len() as f64;
+}
+
+/// The sum of the parts of a range, at most `grain` long: halves are halved until they are short enough, so the order of
+/// the sums does not depend on which core does what.
+fn sum_on_all_cores(
+    range: Range<usize>,
+    grain: usize,
+    part: &(impl Fn(Range<usize>) -> f64 + Sync),
+) -> f64 {
+    if range.len() <= grain {
+        return part(range);
+    }
+    let middle = range.start + range.len() / 2;
+    let (left, right) = rayon::join(
+        || sum_on_all_cores(range.start..middle, grain, part),
+        || sum_on_all_cores(middle..range.end, grain, part),
+    );
+    left + right
+}
+
+/// Blocks of so many threads that a device holds at once, when nothing but their threads limits it.
+fn resident_blocks(gpu: &Gpu, threads: usize) -> usize {
+    (gpu.info().multiprocessors as usize * (RESIDENT / threads)).min(MOST_BLOCKS)
+}
+
+/// Threads that read a row of 16 bytes at a time, several times each.
+fn threads_for_row<T>(classes: usize) -> usize {
+    let packs = classes * size_of::<T>() / 16;
+    (packs / 4).next_power_of_two().clamp(32, 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_that_is_no_class_gives_nan() {
+        let mut out = [0.0];
+        for kernel in [cross_entropy::<f32>, cross_entropy_rayon, cross_entropy_unfused] {
+            kernel(&[1.0, 2.0, 3.0, 4.0], &[0, 2], &mut out);
+            assert!(out[0].is_nan());
+        }
+    }
+
+    #[test]
+    fn large_logits_do_not_overflow() {
+        let mut out = [0.0];
+        for kernel in [cross_entropy::<f32>, cross_entropy_rayon, cross_entropy_unfused] {
+            kernel(&[1000.0, 0.0, -1000.0, 1000.0], &[0, 1], &mut out);
+            assert_eq!(out, [0.0]);
+        }
+    }
+}
