@@ -8,6 +8,9 @@
 
 pub mod elementwise;
 pub mod matmul;
+pub mod memory;
 pub mod normalisation;
 pub mod position;
+pub mod quantisation;
+pub mod reductions;
 pub mod shared;
