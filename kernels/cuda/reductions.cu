@@ -32,9 +32,14 @@ template <typename T> static __device__ __forceinline__ bool reduction_is_last(T
 }
 
 // out ← the sum over all threads of all blocks.
-static __device__ __forceinline__ void reduction_sum(float value, float* out) {
+static __device__ __forceinline__ void reduction_sum(const float (&sums)[REDUCTION_PACKS], float* out) {
     __shared__ float of_warps[MOST_WARPS];
     __shared__ float of_warps_again[MOST_WARPS];
+    float value = 0.0f;
+#pragma unroll
+    for (unsigned int p = 0; p < REDUCTION_PACKS; ++p) {
+        value += sums[p];
+    }
     value = reduce_block<Sum>(value, of_warps);
     if (reduction_is_last(reduction_sums, value)) {
         value = 0.0f;
@@ -83,9 +88,9 @@ template <typename T> static __device__ __forceinline__ void sum(const T* x, flo
         add(stream_pack(x + pack * LENGTH), 0);
     }
     for (size_t i = packs * LENGTH + tiles.thread; i < n; i += tiles.threads) {
-        sums[1] += widen(x[i]);
+        sums[0] += widen(x[i]);
     }
-    reduction_sum((sums[0] + sums[1]) + (sums[2] + sums[3]), out);
+    reduction_sum(sums, out);
 }
 
 // out ← Σ x·y
@@ -118,9 +123,9 @@ template <typename T> static __device__ __forceinline__ void dot(const T* x, con
         add(stream_pack(x + pack * LENGTH), stream_pack(y + pack * LENGTH), 0);
     }
     for (size_t i = packs * LENGTH + tiles.thread; i < n; i += tiles.threads) {
-        sums[1] = fmaf(widen(x[i]), widen(y[i]), sums[1]);
+        sums[0] = fmaf(widen(x[i]), widen(y[i]), sums[0]);
     }
-    reduction_sum((sums[0] + sums[1]) + (sums[2] + sums[3]), out);
+    reduction_sum(sums, out);
 }
 
 #define SUMS(T, suffix)                                                                                                \

@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)] // the modules that call instructions of the processor have an exception
 
+pub mod device;
 pub mod elementwise;
 pub mod matmul;
 pub mod memory;
@@ -14,3 +15,4 @@ pub mod position;
 pub mod quantisation;
 pub mod reductions;
 pub mod shared;
+pub mod sparse;
