@@ -182,19 +182,31 @@ extern "C" __global__ void spmv_coo_rest(
     y[row] = sum;
 }
 
-// row_offsets[r] ← number of entries in rows before r. Launched with a thread for each entry and one more.
+// row_offsets[r] ← number of entries in rows before r. Launched with a thread for every SPARSE_ENTRIES_PER_LANE entries and
+// one more: the thread that sees a row begin, or the matrix end, writes the offsets of the rows that begin there.
 extern "C" __global__ void coo_to_csr(
     const unsigned int* __restrict__ row_indices, unsigned int* __restrict__ row_offsets, unsigned int rows,
     unsigned int entries) {
-    const size_t entry = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (entry > entries) {
+    const size_t first = (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * SPARSE_ENTRIES_PER_LANE;
+    if (first > entries) {
         return;
     }
-    // Rows up to that of the entry before have their offsets already.
-    const unsigned int next = entry > 0 ? row_indices[entry - 1] + 1 : 0;
-    const unsigned int row = entry < entries ? row_indices[entry] : rows;
-    for (unsigned int r = next; r <= row; ++r) {
-        row_offsets[r] = entry;
+    Pack<unsigned int> own;
+    if (first + SPARSE_ENTRIES_PER_LANE <= entries && is_aligned(row_indices)) {
+        own = load_pack(row_indices + first);
+    } else {
+#pragma unroll
+        for (unsigned int i = 0; i < SPARSE_ENTRIES_PER_LANE; ++i) {
+            own.values[i] = first + i < entries ? row_indices[first + i] : rows;
+        }
+    }
+    // The first row whose offset is not known yet: that after the row of the entry before.
+    unsigned int next = first > 0 ? row_indices[first - 1] + 1 : 0;
+#pragma unroll
+    for (unsigned int i = 0; i < SPARSE_ENTRIES_PER_LANE; ++i) {
+        for (; next <= own.values[i]; ++next) {
+            row_offsets[next] = first + i;
+        }
     }
 }
 

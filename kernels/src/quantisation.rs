@@ -8,8 +8,9 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
+use crate::shared::lanes::{LANES, fold, join, larger};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{COMMON, vectorised};
+use crate::shared::{COMMON, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/quantisation.cu")).named("quantisation.cu").headers(COMMON);
@@ -22,9 +23,6 @@ const NEXT_TO_NOTHING: f32 = 1e-36;
 
 /// Elements with a scale of their own in [`quantise_round_trip_groups`].
 const GROUP: usize = 64;
-
-/// Independent partial results of a row's maximum.
-const LANES: usize = 64;
 
 /// values ← round(x / scale), scales ← max|x| / 127, row by row; there are as many rows as scales.
 #[kernel_bench(
@@ -39,19 +37,20 @@ const LANES: usize = 64;
     reference = quantise_rows, // integers must be the same, so that it rounds where the kernel does
 )]
 pub fn quantise(x: &[f32], values: &mut [i8], scales: &mut [f32]) {
-    vectorised(quantise_body, (x, values, scales));
+    quantise_body(x, values, scales);
 }
 
-#[inline(always)]
-fn quantise_body(x: &[f32], values: &mut [i8], scales: &mut [f32]) {
-    let dim = x.len() / scales.len();
-    let rows = x.chunks_exact(dim).zip(values.chunks_exact_mut(dim));
-    for ((x, values), scale) in rows.zip(scales) {
-        let max = largest_magnitude(x);
-        *scale = max / LARGEST;
-        let factor = factor(max);
-        for (value, x) in values.iter_mut().zip(x) {
-            *value = rounded(x * factor) as i8;
+vectorise! {
+    fn quantise_body(x: &[f32], values: &mut [i8], scales: &mut [f32]) {
+        let dim = x.len() / scales.len();
+        let rows = x.chunks_exact(dim).zip(values.chunks_exact_mut(dim));
+        for ((x, values), scale) in rows.zip(scales) {
+            let max = largest_magnitude(x);
+            *scale = max / LARGEST;
+            let factor = factor(max);
+            for (value, x) in values.iter_mut().zip(x) {
+                *value = rounded(x * factor);
+            }
         }
     }
 }
@@ -104,16 +103,17 @@ fn quantise_rows(x: &[f32], values: &mut [i8], scales: &mut [f32]) {
     reference = dequantise_f64,
 )]
 pub fn dequantise(values: &[i8], scales: &[f32], out: &mut [f32]) {
-    vectorised(dequantise_body, (values, scales, out));
+    dequantise_body(values, scales, out);
 }
 
-#[inline(always)]
-fn dequantise_body(values: &[i8], scales: &[f32], out: &mut [f32]) {
-    let dim = values.len() / scales.len();
-    let rows = values.chunks_exact(dim).zip(out.chunks_exact_mut(dim));
-    for ((values, out), scale) in rows.zip(scales) {
-        for (out, value) in out.iter_mut().zip(values) {
-            *out = f32::from(*value) * scale;
+vectorise! {
+    fn dequantise_body(values: &[i8], scales: &[f32], out: &mut [f32]) {
+        let dim = values.len() / scales.len();
+        let rows = values.chunks_exact(dim).zip(out.chunks_exact_mut(dim));
+        for ((values, out), scale) in rows.zip(scales) {
+            for (out, value) in out.iter_mut().zip(values) {
+                *out = f32::from(*value) * scale;
+            }
         }
     }
 }
@@ -167,16 +167,17 @@ fn dequantise_f64(values: &[f64], scales: &[f64], out: &mut [f64]) {
     tolerance = 6.0 / 254.0,
 )]
 pub fn quantise_round_trip(x: &[f32], dim: usize, out: &mut [f32]) {
-    vectorised(round_trip_body, (x, dim, out));
+    round_trip_body(x, dim, out);
 }
 
-#[inline(always)]
-fn round_trip_body(x: &[f32], dim: usize, out: &mut [f32]) {
-    for (x, out) in x.chunks(dim).zip(out.chunks_mut(dim)) {
-        let max = largest_magnitude(x);
-        let (scale, factor) = (max / LARGEST, factor(max));
-        for (out, x) in out.iter_mut().zip(x) {
-            *out = rounded(x * factor) as i8 as f32 * scale;
+vectorise! {
+    fn round_trip_body(x: &[f32], dim: usize, out: &mut [f32]) {
+        for (x, out) in x.chunks(dim).zip(out.chunks_mut(dim)) {
+            let max = largest_magnitude(x);
+            let (scale, factor) = (max / LARGEST, factor(max));
+            for (out, x) in out.iter_mut().zip(x) {
+                *out = f32::from(rounded(x * factor)) * scale;
+            }
         }
     }
 }
@@ -223,18 +224,7 @@ fn unchanged(x: &[f64], _dim: usize, out: &mut [f64]) {
 /// The largest |x|; NaN is never that.
 #[inline(always)]
 fn largest_magnitude(x: &[f32]) -> f32 {
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
-    let mut lanes = [0.0; LANES];
-    let (vectors, rest) = x.as_chunks::<LANES>();
-    for x in vectors {
-        for (lane, x) in lanes.iter_mut().zip(x) {
-            *lane = larger(*lane, x.abs());
-        }
-    }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane = larger(*lane, x.abs());
-    }
-    lanes.into_iter().fold(0.0, larger)
+    join(fold([0.0; LANES], x, 0.0, |max, x| larger(max, x.abs())), larger)
 }
 
 /// What makes 127 of the largest element of a row.
@@ -243,13 +233,13 @@ fn factor(max: f32) -> f32 {
     if max < NEXT_TO_NOTHING { 0.0 } else { LARGEST / max }
 }
 
-/// The nearest integer, ties to even, of a number far below 2²².
+/// The nearest integer, ties to even, of a number between −128 and 127.
 ///
 /// 1.5·2²³ + x has no digits behind the point, and the integer in its low bits: an addition instead of a conversion.
 #[inline(always)]
-fn rounded(x: f32) -> i32 {
+fn rounded(x: f32) -> i8 {
     const SHIFT: f32 = 12_582_912.0;
-    (x + SHIFT).to_bits() as i32 - SHIFT.to_bits() as i32
+    (x + SHIFT).to_bits() as i8
 }
 
 /// Elements that a thread of device code handles at once: QUANTISATION_PACKS times 16 bytes of floats.
@@ -266,10 +256,9 @@ mod tests {
 
     #[test]
     fn numbers_are_rounded_to_even() {
-        for i in -12_800..=12_800 {
+        for i in -12_800..=12_700 {
             let x = i as f32 / 100.0;
-            assert_eq!(rounded(x), x.round_ties_even() as i32, "{x}");
-            assert_eq!(rounded(i as f32 / 2.0), (i as f32 / 2.0).round_ties_even() as i32);
+            assert_eq!(rounded(x), x.round_ties_even() as i8, "{x}");
         }
     }
 

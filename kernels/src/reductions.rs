@@ -9,17 +9,18 @@ use kbench::prelude::*;
 use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
+use crate::shared::lanes::{LANES, fold, fold_pairs, join, larger};
 use crate::shared::tasks::GRAIN;
-use crate::shared::{BLOCK, COMMON, Float, entry, vectorised};
+use crate::shared::{BLOCK, COMMON, Float, entry, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/reductions.cu")).named("reductions.cu").headers(COMMON);
 
-/// Independent partial results: four vectors of the widest kind, so that one need not wait for the last.
-const LANES: usize = 64;
-
 /// Elements that are joined in `f32` at most: 64 for each lane.
-const CHUNK: usize = 4096;
+const CHUNK: usize = 64 * LANES;
+
+/// Elements among which the largest is searched for, where it is larger than all before.
+const SEARCHED: usize = 1024;
 
 /// Elements of a task: twice the usual, as all that a task does with one is an addition.
 const STRETCH: usize = 2 * GRAIN;
@@ -43,36 +44,29 @@ const MOST_BLOCKS: usize = 2048;
     types = [f32, f16, bf16],
 )]
 pub fn sum<T: Float>(x: &[T], out: &mut [f32]) {
-    out[0] = vectorised(sum_wide::<T>, (x,)) as f32;
+    out[0] = sum_wide(x) as f32;
 }
 
-#[inline(always)]
-fn sum_wide<T: Float>(x: &[T]) -> f64 {
-    let mut total = 0.0;
-    let mut buffer = BUFFER;
-    for chunk in x.chunks(CHUNK) {
-        let mut lanes = [0.0; LANES];
-        for block in chunk.chunks(BLOCK) {
-            let (vectors, rest) = T::read(block, &mut buffer).as_chunks::<LANES>();
-            for x in vectors {
-                for (lane, x) in lanes.iter_mut().zip(x) {
-                    *lane += x;
-                }
+vectorise! {
+    fn sum_wide<T: Float>(x: &[T]) -> f64 {
+        let mut total = 0.0;
+        let mut buffer = BUFFER;
+        for chunk in x.chunks(CHUNK) {
+            let mut sums = [0.0; LANES];
+            for block in chunk.chunks(T::one_of([CHUNK, BLOCK, BLOCK])) {
+                sums = fold(sums, T::read(block, &mut buffer), 0.0, |sum, x| sum + x);
             }
-            for (lane, x) in lanes.iter_mut().zip(rest) {
-                *lane += x;
-            }
+            total += f64::from(join(sums, |a, b| a + b));
         }
-        total += f64::from(join(lanes));
+        total
     }
-    total
 }
 
 /// [`sum`] on all cores.
 #[kernel_bench(of = sum, parallel, threshold = tuned(300_000), types = [f32, f16, bf16])]
 pub fn sum_rayon<T: Float>(x: &[T], out: &mut [f32]) {
     fn halves<T: Float>(x: &[T]) -> f64 {
-        let Some(middle) = middle(x.len()) else { return vectorised(sum_wide::<T>, (x,)) };
+        let Some(middle) = middle(x.len()) else { return sum_wide(x) };
         let (low, high) = rayon::join(|| halves(&x[..middle]), || halves(&x[middle..]));
         low + high
     }
@@ -105,37 +99,31 @@ fn sum_f64(x: &[f64], out: &mut [f64]) {
     types = [f32, f16, bf16],
 )]
 pub fn dot<T: Float>(x: &[T], y: &[T], out: &mut [f32]) {
-    out[0] = vectorised(dot_wide::<T>, (x, y)) as f32;
+    out[0] = dot_wide(x, y) as f32;
 }
 
-#[inline(always)]
-fn dot_wide<T: Float>(x: &[T], y: &[T]) -> f64 {
-    let mut total = 0.0;
-    let (mut left, mut right) = (BUFFER, BUFFER);
-    for (x, y) in x.chunks(CHUNK).zip(y.chunks(CHUNK)) {
-        let mut lanes = [0.0; LANES];
-        for (x, y) in x.chunks(BLOCK).zip(y.chunks(BLOCK)) {
-            let (x_vectors, x_rest) = T::read(x, &mut left).as_chunks::<LANES>();
-            let (y_vectors, y_rest) = T::read(y, &mut right).as_chunks::<LANES>();
-            for (x, y) in x_vectors.iter().zip(y_vectors) {
-                for ((lane, x), y) in lanes.iter_mut().zip(x).zip(y) {
-                    *lane += x * y;
-                }
+vectorise! {
+    fn dot_wide<T: Float>(x: &[T], y: &[T]) -> f64 {
+        let mut total = 0.0;
+        let (mut left, mut right) = (BUFFER, BUFFER);
+        for (x, y) in x.chunks(CHUNK).zip(y.chunks(CHUNK)) {
+            let mut sums = [0.0; LANES];
+            let block = T::one_of([CHUNK, BLOCK, BLOCK]);
+            for (x, y) in x.chunks(block).zip(y.chunks(block)) {
+                let (x, y) = (T::read(x, &mut left), T::read(y, &mut right));
+                sums = fold_pairs(sums, x, y, 0.0, |sum, x, y| sum + x * y);
             }
-            for ((lane, x), y) in lanes.iter_mut().zip(x_rest).zip(y_rest) {
-                *lane += x * y;
-            }
+            total += f64::from(join(sums, |a, b| a + b));
         }
-        total += f64::from(join(lanes));
+        total
     }
-    total
 }
 
 /// [`dot`] on all cores.
 #[kernel_bench(of = dot, parallel, threshold = tuned(200_000), types = [f32, f16, bf16])]
 pub fn dot_rayon<T: Float>(x: &[T], y: &[T], out: &mut [f32]) {
     fn halves<T: Float>(x: &[T], y: &[T]) -> f64 {
-        let Some(middle) = middle(x.len()) else { return vectorised(dot_wide::<T>, (x, y)) };
+        let Some(middle) = middle(x.len()) else { return dot_wide(x, y) };
         let low = || halves(&x[..middle], &y[..middle]);
         let high = || halves(&x[middle..], &y[middle..]);
         let (low, high) = rayon::join(low, high);
@@ -170,45 +158,40 @@ fn dot_f64(x: &[f64], y: &[f64], out: &mut [f64]) {
     tolerance = 0.0, // nothing is rounded
 )]
 pub fn argmax(x: &[f32], value: &mut [f32], index: &mut [u32]) {
-    (value[0], index[0]) = vectorised(argmax_body, (x,));
+    (value[0], index[0]) = argmax_body(x);
 }
 
-/// The largest of a chunk is found in vectors. Where in the chunk it is matters only when it is larger than all before, which
-/// it seldom is.
-#[inline(always)]
-fn argmax_body(x: &[f32]) -> (f32, u32) {
-    let mut best = (f32::NEG_INFINITY, 0);
-    for (number, chunk) in x.chunks(CHUNK).enumerate() {
-        let largest = largest(chunk);
-        if largest > best.0 {
-            let position = chunk.iter().position(|x| *x == largest).unwrap_or(0);
-            best = (largest, (number * CHUNK + position) as u32);
+// The largest of a chunk is found in vectors. Where in the chunk it is matters only when it is larger than all before, which
+// it seldom is.
+vectorise! {
+    fn argmax_body(x: &[f32]) -> (f32, u32) {
+        let mut best = (f32::NEG_INFINITY, 0);
+        for (number, chunk) in x.chunks(SEARCHED).enumerate() {
+            let largest = fold([f32::NEG_INFINITY; LANES], chunk, f32::NEG_INFINITY, larger);
+            let largest = join(largest, larger);
+            if largest > best.0 {
+                let position = position_of(chunk, largest);
+                best = (largest, (number * SEARCHED + position) as u32);
+            }
         }
+        best
     }
-    best
 }
 
+/// Where a value is first: in which vector, then where in that.
 #[inline(always)]
-fn largest(x: &[f32]) -> f32 {
-    let larger = |a: f32, b: f32| if b > a { b } else { a };
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    let (vectors, rest) = x.as_chunks::<LANES>();
-    for x in vectors {
-        for (lane, x) in lanes.iter_mut().zip(x) {
-            *lane = larger(*lane, *x);
-        }
-    }
-    for (lane, x) in lanes.iter_mut().zip(rest) {
-        *lane = larger(*lane, *x);
-    }
-    lanes.into_iter().fold(f32::NEG_INFINITY, larger)
+fn position_of(x: &[f32], value: f32) -> usize {
+    let has_value = |vector: &[f32]| vector.iter().fold(false, |has, x| has | (*x == value));
+    let vector = x.chunks(LANES).position(has_value).unwrap_or(0);
+    let within = x[vector * LANES..].iter().position(|x| *x == value);
+    vector * LANES + within.unwrap_or(0)
 }
 
 /// [`argmax`] on all cores.
 #[kernel_bench(of = argmax, parallel, threshold = tuned(300_000))]
 pub fn argmax_rayon(x: &[f32], value: &mut [f32], index: &mut [u32]) {
     let of_task = |(number, x): (usize, &[f32])| {
-        let (value, index) = vectorised(argmax_body, (x,));
+        let (value, index) = argmax_body(x);
         (value, index + (number * STRETCH) as u32)
     };
     // In whatever order two are joined, it is the first of the largest that stays.
@@ -244,19 +227,6 @@ fn argmax_f64(x: &[f64], value: &mut [f64], index: &mut [u32]) {
 fn middle(length: usize) -> Option<usize> {
     let tasks = length.div_ceil(STRETCH);
     (tasks > 1).then_some(tasks / 2 * STRETCH)
-}
-
-/// Joins lanes pairwise.
-#[inline(always)]
-fn join(mut lanes: [f32; LANES]) -> f32 {
-    let mut width = LANES;
-    while width > 1 {
-        width /= 2;
-        for i in 0..width {
-            lanes[i] += lanes[i + width];
-        }
-    }
-    lanes[0]
 }
 
 /// Blocks of device code for a length: no more than there is work for, and no more than run at once.

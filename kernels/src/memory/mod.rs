@@ -10,7 +10,7 @@ pub use allocation::*;
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-use crate::shared::{COMMON, vectorised};
+use crate::shared::{COMMON, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/memory.cu")).named("memory.cu").headers(COMMON);
@@ -81,12 +81,13 @@ fn copy_elements(x: &[f64], out: &mut [f64]) {
     reference = fill_elements,
 )]
 pub fn fill(value: f32, out: &mut [f32]) {
-    vectorised(fill_body, (value, out));
+    fill_body(value, out);
 }
 
-#[inline(always)]
-fn fill_body(value: f32, out: &mut [f32]) {
-    out.fill(value);
+vectorise! {
+    fn fill_body(value: f32, out: &mut [f32]) {
+        out.fill(value);
+    }
 }
 
 /// [`fill`] past the caches.

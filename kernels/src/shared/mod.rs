@@ -1,8 +1,9 @@
 //! What families have in common: vector instructions chosen at run time, floats of three widths, elementary functions,
-//! tasks of a sensible size, and entry points of device code.
+//! tasks of a sensible size, reductions in lanes, and entry points of device code.
 
 pub mod device;
 pub mod float;
+pub mod lanes;
 pub mod math;
 pub mod simd;
 pub mod tasks;
@@ -10,4 +11,5 @@ pub mod tasks;
 pub use device::COMMON;
 pub(crate) use device::entry;
 pub use float::{BLOCK, Float};
+pub(crate) use simd::vectorise;
 pub use simd::vectorised;

@@ -116,6 +116,48 @@ fn with_avx2<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
     function.call(arguments)
 }
 
+/// Defines a function that is compiled for every [`Level`], and that calls the best one that this machine has.
+///
+/// All that is called in its loops must be `#[inline(always)]`, and named: a closure, or a function that is passed as a
+/// value, may be left outside by the compiler, and is then compiled for [`Level::Baseline`]. (That is also what happens
+/// to a long function given to [`vectorised`].)
+macro_rules! vectorise {
+    (
+        fn $name:ident $(<$element:ident: $bound:ident>)?
+            ($($argument:ident: $type:ty),* $(,)?) $(-> $output:ty)? $body:block
+    ) => {
+        #[allow(unsafe_code)] // calling what needs certain instructions, once it is known that they are there
+        fn $name $(<$element: $bound>)? ($($argument: $type),*) $(-> $output)? {
+            #[inline(always)]
+            fn baseline $(<$element: $bound>)? ($($argument: $type),*) $(-> $output)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma,f16c,bmi2")]
+            fn avx2 $(<$element: $bound>)? ($($argument: $type),*) $(-> $output)? {
+                baseline($($argument),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")]
+            fn avx512 $(<$element: $bound>)? ($($argument: $type),*) $(-> $output)? {
+                baseline($($argument),*)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            match $crate::shared::simd::level() {
+                // SAFETY: the machine has these instructions.
+                $crate::shared::simd::Level::Avx512 => return unsafe { avx512($($argument),*) },
+                // SAFETY: the machine has these instructions.
+                $crate::shared::simd::Level::Avx2 => return unsafe { avx2($($argument),*) },
+                $crate::shared::simd::Level::Baseline => {}
+            }
+            baseline($($argument),*)
+        }
+    };
+}
+
+pub(crate) use vectorise;
+
 /// Widens halves, by the processor's own instruction where it has one.
 #[inline]
 pub fn widen_f16(from: &[f16], to: &mut [f32]) {

@@ -7,6 +7,9 @@ use super::{ENTRIES_PER_TASK, Pattern, SOURCE, lanes_per_row};
 /// Threads of a block of device code.
 const THREADS: usize = 256;
 
+/// Entries of a thread of device code: SPARSE_ENTRIES_PER_LANE.
+const ENTRIES_PER_THREAD: usize = 4;
+
 /// row_offsets[r] ← number of entries in rows before r, from the row of each entry.
 #[kernel_bench(
     sizes = [
@@ -54,7 +57,7 @@ pub fn coo_to_csr_rayon(row_indices: &[u32], row_offsets: &mut [u32]) {
     halves(row_indices, 0, 0, row_offsets);
 }
 
-/// [`coo_to_csr`] on a GPU, one thread for each entry, of which those write where a row begins.
+/// [`coo_to_csr`] on a GPU, by those threads that see a row begin.
 #[kernel_bench(of = coo_to_csr, cuda)]
 pub fn coo_to_csr_cuda(
     gpu: &Gpu,
@@ -62,7 +65,7 @@ pub fn coo_to_csr_cuda(
     row_offsets: &mut DeviceSlice<u32>,
 ) -> GpuResult<()> {
     let (entries, rows) = (row_indices.len(), row_offsets.len() - 1);
-    let kernel = gpu.kernel(SOURCE, "coo_to_csr")?.over(entries + 1, THREADS);
+    let kernel = gpu.kernel(SOURCE, "coo_to_csr")?.over(entries / ENTRIES_PER_THREAD + 1, THREADS);
     kernel.arg(row_indices).arg(row_offsets).arg(rows as u32).arg(entries as u32).launch()
 }
 
