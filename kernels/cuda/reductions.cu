@@ -60,8 +60,12 @@ template <typename T> struct Tiles {
     size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
 };
 
+template <bool PAST_CACHE, typename T> static __device__ __forceinline__ Pack<T> reduction_pack(const T* from) {
+    return PAST_CACHE ? stream_pack(from) : load_pack(from);
+}
+
 // out ← Σ x
-template <typename T> static __device__ __forceinline__ void sum(const T* x, float* out, size_t n) {
+template <bool PAST_CACHE, typename T> static __device__ __forceinline__ void sum(const T* x, float* out, size_t n) {
     constexpr size_t LENGTH = Pack<T>::LENGTH;
     const Tiles<T> tiles;
     const size_t packs = is_aligned(x) ? n / LENGTH : 0;
@@ -77,7 +81,7 @@ template <typename T> static __device__ __forceinline__ void sum(const T* x, flo
         Pack<T> values[REDUCTION_PACKS];
 #pragma unroll
         for (unsigned int p = 0; p < REDUCTION_PACKS; ++p) {
-            values[p] = stream_pack(x + (pack + p * tiles.threads) * LENGTH);
+            values[p] = reduction_pack<PAST_CACHE>(x + (pack + p * tiles.threads) * LENGTH);
         }
 #pragma unroll
         for (unsigned int p = 0; p < REDUCTION_PACKS; ++p) {
@@ -85,7 +89,7 @@ template <typename T> static __device__ __forceinline__ void sum(const T* x, flo
         }
     }
     for (; pack < packs; pack += tiles.threads) {
-        add(stream_pack(x + pack * LENGTH), 0);
+        add(reduction_pack<PAST_CACHE>(x + pack * LENGTH), 0);
     }
     for (size_t i = packs * LENGTH + tiles.thread; i < n; i += tiles.threads) {
         sums[0] += widen(x[i]);
@@ -94,7 +98,8 @@ template <typename T> static __device__ __forceinline__ void sum(const T* x, flo
 }
 
 // out ← Σ x·y
-template <typename T> static __device__ __forceinline__ void dot(const T* x, const T* y, float* out, size_t n) {
+template <bool PAST_CACHE, typename T>
+static __device__ __forceinline__ void dot(const T* x, const T* y, float* out, size_t n) {
     constexpr size_t LENGTH = Pack<T>::LENGTH;
     const Tiles<T> tiles;
     const size_t packs = is_aligned(x) && is_aligned(y) ? n / LENGTH : 0;
@@ -111,8 +116,8 @@ template <typename T> static __device__ __forceinline__ void dot(const T* x, con
         Pack<T> right[REDUCTION_PACKS];
 #pragma unroll
         for (unsigned int p = 0; p < REDUCTION_PACKS; ++p) {
-            left[p] = stream_pack(x + (pack + p * tiles.threads) * LENGTH);
-            right[p] = stream_pack(y + (pack + p * tiles.threads) * LENGTH);
+            left[p] = reduction_pack<PAST_CACHE>(x + (pack + p * tiles.threads) * LENGTH);
+            right[p] = reduction_pack<PAST_CACHE>(y + (pack + p * tiles.threads) * LENGTH);
         }
 #pragma unroll
         for (unsigned int p = 0; p < REDUCTION_PACKS; ++p) {
@@ -120,7 +125,7 @@ template <typename T> static __device__ __forceinline__ void dot(const T* x, con
         }
     }
     for (; pack < packs; pack += tiles.threads) {
-        add(stream_pack(x + pack * LENGTH), stream_pack(y + pack * LENGTH), 0);
+        add(reduction_pack<PAST_CACHE>(x + pack * LENGTH), reduction_pack<PAST_CACHE>(y + pack * LENGTH), 0);
     }
     for (size_t i = packs * LENGTH + tiles.thread; i < n; i += tiles.threads) {
         sums[0] = fmaf(widen(x[i]), widen(y[i]), sums[0]);
@@ -129,11 +134,13 @@ template <typename T> static __device__ __forceinline__ void dot(const T* x, con
 }
 
 #define SUMS(T, suffix)                                                                                                \
-    extern "C" __global__ void __launch_bounds__(256, 8) sum_##suffix(const T* x, float* out, size_t n) {              \
-        sum(x, out, n);                                                                                                \
+    extern "C" __global__ void __launch_bounds__(256, 4)                                                               \
+        sum_##suffix(const T* x, float* out, size_t n, unsigned int past_cache) {                                      \
+        past_cache ? sum<true>(x, out, n) : sum<false>(x, out, n);                                                     \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(256, 4) dot_##suffix(const T* x, const T* y, float* out, size_t n) {  \
-        dot(x, y, out, n);                                                                                             \
+    extern "C" __global__ void __launch_bounds__(256, 4)                                                               \
+        dot_##suffix(const T* x, const T* y, float* out, size_t n, unsigned int past_cache) {                          \
+        past_cache ? dot<true>(x, y, out, n) : dot<false>(x, y, out, n);                                               \
     }
 FOR_FLOATS(SUMS)
 
@@ -164,8 +171,8 @@ static __device__ __forceinline__ unsigned long long argmax_block(unsigned long 
 }
 
 // value ← the largest x[i], index ← the first i with it
-extern "C" __global__ void __launch_bounds__(256, 8)
-    argmax(const float* x, float* value, unsigned int* index, size_t n) {
+template <bool PAST_CACHE>
+static __device__ __forceinline__ void argmax(const float* x, float* value, unsigned int* index, size_t n) {
     constexpr size_t LENGTH = Pack<float>::LENGTH;
     const Tiles<float> tiles;
     const size_t packs = is_aligned(x) ? n / LENGTH : 0;
@@ -185,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(256, 8)
         Pack<float> values[REDUCTION_PACKS];
 #pragma unroll
         for (unsigned int p = 0; p < REDUCTION_PACKS; ++p) {
-            values[p] = stream_pack(x + (pack + p * tiles.threads) * LENGTH);
+            values[p] = reduction_pack<PAST_CACHE>(x + (pack + p * tiles.threads) * LENGTH);
         }
 #pragma unroll
         for (unsigned int p = 0; p < REDUCTION_PACKS; ++p) {
@@ -193,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(256, 8)
         }
     }
     for (; pack < packs; pack += tiles.threads) {
-        look_at(stream_pack(x + pack * LENGTH), pack);
+        look_at(reduction_pack<PAST_CACHE>(x + pack * LENGTH), pack);
     }
     unsigned long long key = argmax_key(-infinity(), 0);
     for (size_t i = best_pack * LENGTH; i < (best_pack + 1) * LENGTH && best_pack < packs; ++i) {
@@ -215,4 +222,9 @@ extern "C" __global__ void __launch_bounds__(256, 8)
             *value = fmaxf(x[~static_cast<unsigned int>(key)], -infinity());
         }
     }
+}
+
+extern "C" __global__ void __launch_bounds__(256, 4)
+    argmax_f32(const float* x, float* value, unsigned int* index, size_t n, unsigned int past_cache) {
+    past_cache ? argmax<true>(x, value, index, n) : argmax<false>(x, value, index, n);
 }

@@ -245,9 +245,10 @@ fn rounded(x: f32) -> i8 {
 /// Elements that a thread of device code handles at once: QUANTISATION_PACKS times 16 bytes of floats.
 const ELEMENTS_PER_THREAD: usize = 4 * 4;
 
-/// Threads of device code for a row: whole warps, as many as keep it in their registers.
+/// Threads of device code for a row: whole warps, as many as keep it in their registers. More than 512 would wait for each
+/// other longer than it takes to read the rest of the row again.
 fn threads_per_row(dim: usize) -> usize {
-    dim.div_ceil(ELEMENTS_PER_THREAD).next_multiple_of(32).clamp(32, 1024)
+    dim.div_ceil(ELEMENTS_PER_THREAD).next_multiple_of(32).clamp(32, 512)
 }
 
 #[cfg(test)]

@@ -69,8 +69,8 @@ pub fn copy_driver(gpu: &Gpu, x: &DeviceSlice<f32>, out: &mut DeviceSlice<f32>) 
 }
 
 fn copy_elements(x: &[f64], out: &mut [f64]) {
-    for i in 0..x.len() {
-        out[i] = x[i];
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = *x;
     }
 }
 

@@ -135,11 +135,11 @@ pub fn csr_to_coo_cuda(
 
 fn find_rows(row_offsets: &[u32], row_indices: &mut [u32]) {
     let mut row = 0;
-    for entry in 0..row_indices.len() {
+    for (entry, found) in row_indices.iter_mut().enumerate() {
         while row_offsets[row + 1] as usize <= entry {
             row += 1;
         }
-        row_indices[entry] = row as u32;
+        *found = row as u32;
     }
 }
 

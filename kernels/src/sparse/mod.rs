@@ -51,9 +51,10 @@ impl Pattern {
         };
         for (row, &length) in lengths.iter().enumerate() {
             for (part, place) in places.by_ref().take(length).enumerate() {
-                let column = (part as f64 + place) * rows as f64 / length as f64;
+                let (begin, end) = (part * rows / length, (part + 1) * rows / length);
+                let column = begin + (place * (end - begin) as f64) as usize;
                 pattern.row_indices.push(row as u32);
-                pattern.column_indices.push((column as usize).min(rows - 1) as u32);
+                pattern.column_indices.push(column as u32);
             }
             pattern.row_offsets.push(pattern.row_indices.len() as u32);
         }
@@ -61,9 +62,10 @@ impl Pattern {
     }
 }
 
-/// Lanes of a warp that share a row in device code: about as many as it has entries, so that few of them are idle.
+/// Lanes of a warp that share a row in device code: half as many as it has entries on average, so that few of them are
+/// idle and each has another entry to ask for.
 fn lanes_per_row(entries: usize, rows: usize) -> usize {
-    (entries / rows.max(1)).next_power_of_two().clamp(2, 32)
+    (entries / rows.max(1) / 2).next_power_of_two().clamp(2, 32)
 }
 
 #[cfg(test)]
