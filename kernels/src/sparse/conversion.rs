@@ -25,18 +25,25 @@ pub fn coo_to_csr(row_indices: &[u32], row_offsets: &mut [u32]) {
     offsets_of(row_indices, 0, 0, row_offsets);
 }
 
-/// The offsets of the rows from `first_row` on, of which there are so many as there is space for; `entries` are theirs, and
+/// The offsets of the rows from `first_row` on, of which there are as many as there is space for; `entries` are theirs, and
 /// the first of them has the number `first_entry`.
 fn offsets_of(entries: &[u32], first_row: usize, first_entry: usize, offsets: &mut [u32]) {
-    let mut next = 0; // the first row whose offset is not known yet
+    let first_entry = first_entry as u32;
+    offsets.fill(first_entry);
+    // Every entry says where the next row begins, and the last of its row is right: nobody could predict which one that is.
+    // Nothing overflows here; asking for each entry would take as long as all the rest.
     for (number, &row) in entries.iter().enumerate() {
-        let end = row as usize - first_row + 1;
-        if next < end {
-            offsets[next..end].fill((first_entry + number) as u32);
-            next = end;
+        let next_row = (row as usize).wrapping_sub(first_row).wrapping_add(1);
+        if let Some(offset) = offsets.get_mut(next_row) {
+            *offset = first_entry.wrapping_add(number as u32).wrapping_add(1);
         }
     }
-    offsets[next..].fill((first_entry + entries.len()) as u32);
+    // Rows without entries begin where the row before ends.
+    let mut begin = 0;
+    for offset in offsets {
+        begin = begin.max(*offset);
+        *offset = begin;
+    }
 }
 
 /// [`coo_to_csr`] on all cores: halves and halves of halves, cut where a row ends.
