@@ -196,7 +196,7 @@ pub fn quantise_round_trip_tensor(x: &[f32], _dim: usize, out: &mut [f32]) {
     quantise_round_trip(x, x.len(), out);
 }
 
-/// [`quantise_round_trip`] with a scale for each [`GROUP`] of elements: the smallest error, for 6 % more to keep.
+/// [`quantise_round_trip`] with a scale for every 64 elements: the smallest error, for 6 % more to keep.
 #[kernel_bench(of = quantise_round_trip)]
 pub fn quantise_round_trip_groups(x: &[f32], dim: usize, out: &mut [f32]) {
     for (x, out) in x.chunks(dim).zip(out.chunks_mut(dim)) {

@@ -10,7 +10,7 @@ const THREADS: usize = 256;
 /// Entries of a thread of device code: SPARSE_ENTRIES_PER_LANE.
 const ENTRIES_PER_THREAD: usize = 4;
 
-/// row_offsets[r] ← number of entries in rows before r, from the row of each entry.
+/// `row_offsets[r]` ← number of entries in rows before r, from the row of each entry.
 #[kernel_bench(
     sizes = [
         "tiny" => (rows = 256, per_row = 16),
@@ -86,7 +86,7 @@ fn count_entries(row_indices: &[u32], row_offsets: &mut [u32]) {
     }
 }
 
-/// row_indices[e] ← the row of entry e, from where each row begins.
+/// `row_indices[e]` ← the row of entry e, from where each row begins.
 #[kernel_bench(
     sizes = [
         "tiny" => (rows = 256, per_row = 16),
