@@ -101,7 +101,8 @@
 /// # Types of your own
 ///
 /// A struct as a parameter or result needs `impl kbench::Operand for MyType {}`, and `Clone`. A returned `Result` is a
-/// fallible kernel: an `Err` fails the variant at that size, with its text.
+/// fallible kernel: an `Err` fails the variant at that size, with its text; one that is a [`Declined`] skips it instead,
+/// for a kernel that needs what not every machine has.
 ///
 /// # Names
 ///
@@ -162,7 +163,7 @@ pub use kbench_core::{
         GpuResult, MatrixProduct, Source, Upload,
     },
     report::Report,
-    value::{Element, Fingerprint, Lend, Lent, Operand, Poison},
+    value::{Declined, Element, Fingerprint, Lend, Lent, Operand, Poison},
 };
 
 /// Installed in a benchmark, it lets kbench count what kernels allocate:
@@ -187,8 +188,9 @@ mod production;
 
 #[cfg(not(feature = "run"))]
 pub use production::{
-    DeviceElement, DeviceSlice, DeviceValue, DeviceView, DeviceViewMut, Element, Fingerprint, Gpu,
-    GpuError, GpuResult, Lend, Lent, MatrixProduct, Operand, Poison, Source, Upload,
+    Declined, DeviceElement, DeviceSlice, DeviceValue, DeviceView, DeviceViewMut, Element,
+    Fingerprint, Gpu, GpuError, GpuResult, Lend, Lent, MatrixProduct, Operand, Poison, Source,
+    Upload,
 };
 
 /// What a file with kernels needs: the attribute, and the functions that make data.

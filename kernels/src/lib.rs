@@ -6,10 +6,15 @@
 
 #![deny(unsafe_code)] // the modules that call instructions of the processor have an exception
 
+pub mod device;
 pub mod elementwise;
 pub mod loss;
 pub mod matmul;
+pub mod memory;
 pub mod normalisation;
 pub mod position;
+pub mod quantisation;
+pub mod reductions;
 pub mod shared;
 pub mod training;
+pub mod sparse;

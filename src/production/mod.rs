@@ -11,6 +11,7 @@ pub use cuda::{
 };
 
 use std::convert::Infallible;
+use std::fmt;
 use std::ops::Range;
 
 /// Which of two fill patterns an output is poisoned with.
@@ -108,7 +109,23 @@ pub trait Operand: 'static {
     fn failure(&self) -> Option<String> {
         None
     }
+    /// Why the call that returned this value could not be made here.
+    fn declined(&self) -> Option<String> {
+        None
+    }
 }
+
+/// The `Err` of a kernel that cannot run on this machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Declined(pub String);
+
+impl fmt::Display for Declined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Declined {}
 
 /// A digest of exact bits; nothing computes one here.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -351,8 +351,10 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::Kernel;
+    use crate::check::{CheckedRow, Standing};
+    use crate::kernel::{Kernel, serial};
     use crate::registry::tests::{Double, base, right, unwritten, variant_of_double, wrong};
+    use crate::value::Declined;
 
     fn check(routine: fn() -> Box<dyn Routine>) -> Check {
         let mut gate = Gate::new(Double::ENTRY, Some(base()), 1);
@@ -371,6 +373,16 @@ mod tests {
     fn a_wrong_element_is_named_with_its_error() {
         let text = check(wrong).outcome.expect_err("wrong").to_string();
         assert!(text.contains("worst `y`[") && text.contains("tolerance"), "{text}");
+    }
+
+    #[test]
+    fn a_variant_that_declines_is_skipped_with_its_reason() {
+        let declining = || {
+            let decline = |_: &_, _: &mut _| Err::<(), _>(Declined("no such unit".into()));
+            serial::<Double, _, _>(decline)
+        };
+        let row = CheckedRow::from(check(declining));
+        assert!(matches!(row.standing, Standing::Skipped(reason) if reason == "no such unit"));
     }
 
     #[test]

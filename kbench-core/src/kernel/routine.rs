@@ -187,7 +187,7 @@ where
     F: Fn(&K::Reads, &mut K::Writes) -> O + Copy + 'static,
 {
     fn call(&self, data: &mut dyn CellData, _: &Caller) -> Result<Returned, Fault> {
-        Ok(call(typed::<K>(data), self.0))
+        call(typed::<K>(data), self.0)
     }
 
     fn sample(&self, data: &mut dyn CellData, calls: Calls, _: &Caller) -> Result<Sampled, Fault> {
@@ -205,12 +205,12 @@ where
 {
     fn call(&self, data: &mut dyn CellData, caller: &Caller) -> Result<Returned, Fault> {
         let function = self.0;
-        Ok(match caller {
+        match caller {
             Caller::Pool(pool) => call(typed::<K>(data), |r: &K::Reads, w: &mut K::Writes| {
                 pool.install(|| function(r, w))
             }),
             _ => call(typed::<K>(data), function),
-        })
+        }
     }
 
     fn sample(
@@ -235,25 +235,28 @@ where
 fn call<K: Kernel, O: Operand>(
     data: &mut Data<K>,
     function: impl Fn(&K::Reads, &mut K::Writes) -> O,
-) -> Returned {
+) -> Result<Returned, Fault> {
     let (output, allocations) = count(|| function(&data.reads, &mut data.writes));
     let held_bytes = if needs_drop::<O>() { output.bytes().max(size_of::<O>()) } else { 0 };
-    Returned { held_bytes, allocations, ..returned(&output) }
+    Ok(Returned { held_bytes, allocations, ..returned(&output)? })
 }
 
-/// What can be seen of a return value.
-pub(super) fn returned(output: &dyn Operand) -> Returned {
+/// What can be seen of a return value, unless the call declined.
+pub(super) fn returned(output: &dyn Operand) -> Result<Returned, Fault> {
+    if let Some(reason) = output.declined() {
+        return Err(Fault::Declined(reason));
+    }
     let (mut parts, mut roundoffs) = (Vec::new(), Vec::new());
     output.elements(&mut parts);
     output.roundoffs(&mut roundoffs);
     let mut fingerprint = Fingerprint::default();
     output.fingerprint(&mut fingerprint);
-    Returned {
+    Ok(Returned {
         parts,
         roundoffs,
         fingerprint: fingerprint.value(),
         failure: output.failure(),
         bytes: output.bytes(),
         ..Returned::default()
-    }
+    })
 }

@@ -87,6 +87,9 @@ fn batch<K: Kernel, O: Operand>(
             start.elapsed()
         }
     };
+    if let Some(reason) = kept.iter().find_map(Operand::declined) {
+        return Err(Fault::Declined(reason));
+    }
     match kept.iter().find_map(Operand::failure) {
         Some(failure) => Err(Fault::Failed(failure)),
         None => Ok(time),

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::Range;
 
-use super::{Element, F8E4M3, F8E5M2, Poison};
+use super::{Declined, Element, F8E4M3, F8E5M2, Poison};
 
 /// Anything that a kernel reads, writes or returns.
 ///
@@ -53,6 +53,11 @@ pub trait Operand: 'static {
 
     /// Why the call that returned this value failed, if it did.
     fn failure(&self) -> Option<String> {
+        None
+    }
+
+    /// Why the call that returned this value could not be made here, if so: its `Err` is a [`Declined`].
+    fn declined(&self) -> Option<String> {
         None
     }
 }
@@ -203,6 +208,12 @@ impl<T: Operand, E: Display + 'static> Operand for Result<T, E> {
             Err(error) => Some(error.to_string()),
         }
     }
+    fn declined(&self) -> Option<String> {
+        match self {
+            Ok(value) => value.declined(),
+            Err(error) => Declined::reason(error),
+        }
+    }
 }
 
 impl<T: Operand> Operand for Option<T> {
@@ -226,6 +237,9 @@ impl<T: Operand> Operand for Option<T> {
     }
     fn failure(&self) -> Option<String> {
         self.as_ref().and_then(Operand::failure)
+    }
+    fn declined(&self) -> Option<String> {
+        self.as_ref().and_then(Operand::declined)
     }
 }
 
@@ -265,6 +279,11 @@ macro_rules! tuple_operand {
             fn failure(&self) -> Option<String> {
                 let ($($name,)*) = self;
                 $(if let Some(failure) = $name.failure() { return Some(failure); })*
+                None
+            }
+            fn declined(&self) -> Option<String> {
+                let ($($name,)*) = self;
+                $(if let Some(reason) = $name.declined() { return Some(reason); })*
                 None
             }
         }

@@ -100,7 +100,7 @@ where
         let (gpu, data) = (stopwatch.gpu(), typed::<K>(data));
         data.stale = Stale::Content;
         settle(gpu, data)?;
-        let mut returned = returned(self.first(gpu, data).as_ref());
+        let mut returned = returned(self.first(gpu, data).as_ref())?;
         if returned.failure.is_some() {
             // A failure may have broken the context as well; whoever asks next is told.
             let _ = gpu.synchronize();
