@@ -3,7 +3,7 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-const SOURCE: Source = Source::new(include_str!("../cuda/matmul.cu")).named("matmul.cu");
+const SOURCE: Source = Source::new(include_str!("../../cuda/matmul.cu")).named("matmul.cu");
 
 /// Rows of `b` that are used while they are in the first-level cache.
 const DEPTH_TILE: usize = 64;

@@ -1,0 +1,1 @@
+//! The engine of matrix products on the CPU.
