@@ -3,3 +3,5 @@
 pub mod batched;
 pub mod packed;
 pub mod single;
+#[cfg(feature = "vendor")]
+mod vendor;
