@@ -25,7 +25,7 @@ use rayon::prelude::*;
 use crate::shared::float::BUFFER;
 use crate::shared::simd::{Level, level};
 use crate::shared::{BLOCK, Float, vectorised};
-use micro::{DEPTH, Micro, Rectangle, Start, Target, block};
+use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, Target, block};
 
 /// Rows of a that are packed together: with their depth they take a quarter of a second-level cache of 2 MiB.
 const BLOCK_ROWS: usize = 560;
@@ -118,7 +118,7 @@ fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mu
         return c.fill(0.0);
     }
     let panel = DEPTH * K::COLUMNS;
-    let length_a = m.min(BLOCK_ROWS) * DEPTH;
+    let length_a = m.min(BLOCK_ROWS) * DISTANCE;
     let length_b = n.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
     let target = Target::new(c, n);
     with_buffer(length_a + length_b, |buffer| {
@@ -131,10 +131,8 @@ fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mu
                     pack_panel::<K, B>(b, (depth, depths), (column + across, columns), to);
                 }
                 for (row, rows) in pieces(m, BLOCK_ROWS) {
-                    let packed_a = &mut packed_a[..rows * DEPTH];
-                    for (i, to) in packed_a.chunks_exact_mut(DEPTH).enumerate() {
-                        pack_row(a, row + i, depth, &mut to[..depths]);
-                    }
+                    let packed_a = &mut packed_a[..rows * DISTANCE];
+                    vectorised(pack_strip::<A>, (a, row, (depth, depths), &mut *packed_a));
                     let start = if depth == 0 { Start::Zero } else { Start::Sum };
                     let part = Rectangle { row, rows, column, columns };
                     // SAFETY: this is the only thread, and `level` has the instructions.
@@ -153,7 +151,7 @@ fn parallel<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &
     }
     let panel = DEPTH * K::COLUMNS;
     let slabs = k.min(SHARED_DEPTH).div_ceil(DEPTH);
-    let length_a = slabs * m.min(SHARED_ROWS) * DEPTH;
+    let length_a = slabs * m.min(SHARED_ROWS) * DISTANCE;
     let length_b = slabs * n.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
     let target = Target::new(c, n);
     with_buffer(length_a + length_b, |buffer| {
@@ -199,13 +197,12 @@ fn pack_together<K: Micro, A: Read, B: Read>(
 ) {
     let Rectangle { row, rows, column, columns } = part;
     let panels = columns.div_ceil(K::COLUMNS);
-    let packed_a = &mut packed_a[..slabs.count() * rows * DEPTH];
+    let packed_a = &mut packed_a[..slabs.count() * rows * DISTANCE];
     let packed_b = &mut packed_b[..slabs.count() * panels * DEPTH * K::COLUMNS];
     let pack_a = || {
-        let rows_of_slabs = packed_a.par_chunks_exact_mut(DEPTH).enumerate();
+        let rows_of_slabs = packed_a.par_chunks_exact_mut(DISTANCE).enumerate();
         rows_of_slabs.with_min_len(ROWS_PER_TASK).for_each(|(index, to)| {
-            let (depth, depths) = slabs.slab(index / rows);
-            pack_row(a, row + index % rows, depth, &mut to[..depths]);
+            vectorised(pack_strip::<A>, (a, row + index % rows, slabs.slab(index / rows), to));
         });
     };
     let pack_b = || {
@@ -237,7 +234,7 @@ fn multiply_together<K: Micro>(
         let part = Rectangle { row: row + top, rows: tall, column: column + left, columns: wide };
         for index in 0..slabs.count() {
             let (depth, depths) = slabs.slab(index);
-            let a = &packed_a[(index * rows + top) * DEPTH..];
+            let a = &packed_a[(index * rows + top) * DISTANCE..];
             let b = &packed_b[(index * panels * K::COLUMNS + left) * DEPTH..];
             let start = if depth == 0 { Start::Zero } else { Start::Sum };
             // SAFETY: tasks have rectangles of their own, and `level` has the instructions.
@@ -262,13 +259,12 @@ fn task_shape<K: Micro>(rows: usize, columns: usize, threads: usize) -> (usize, 
     (strips * K::ROWS, panels * K::COLUMNS)
 }
 
-/// A piece of a row of a.
-fn pack_row<A: Read>(a: &A, row: usize, depth: usize, to: &mut [f32]) {
-    #[inline(always)]
-    fn body<A: Read>(a: &A, row: usize, depth: usize, to: &mut [f32]) {
-        a(row, depth, to);
+/// Rows of a.
+#[inline(always)]
+fn pack_strip<A: Read>(a: &A, row: usize, (depth, depths): (usize, usize), to: &mut [f32]) {
+    for (i, to) in to.chunks_exact_mut(DISTANCE).enumerate() {
+        a(row + i, depth, &mut to[..depths]);
     }
-    vectorised(body::<A>, (a, row, depth, to));
 }
 
 /// A panel of b: as many rows as there are steps of depth, each as wide as a tile of registers, zeros at the end.
