@@ -3,5 +3,9 @@
 pub mod batched;
 pub mod packed;
 pub mod single;
+
+#[cfg(feature = "cuda")]
+mod cublas;
+mod tiled;
 #[cfg(feature = "vendor")]
 mod vendor;
