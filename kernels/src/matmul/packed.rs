@@ -335,3 +335,98 @@ fn with_buffer(length: usize, body: impl FnOnce(&mut [f32])) {
     body(&mut memory[first..][..length]);
     MEMORY.set(memory);
 }
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+
+    use super::*;
+
+    /// Small whole numbers: sums of their products are exact, whatever the order.
+    fn whole_numbers(length: usize, step: usize) -> Vec<f32> {
+        (0..length).map(|i| (i * step % 17) as f32 - 8.0).collect()
+    }
+
+    fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
+        let rows = matrix.len() / columns;
+        (0..matrix.len()).map(|i| matrix[i % rows * columns + i / rows]).collect()
+    }
+
+    fn expected(Shape { m, n, k }: Shape, a: &[f32], b: &[f32]) -> Vec<f32> {
+        let element = |i: usize| (0..k).map(|p| a[i / n * k + p] * b[p * n + i % n]).sum();
+        (0..m * n).map(element).collect()
+    }
+
+    /// Every edge of tiles, panels, slabs and blocks.
+    const SHAPES: [[usize; 3]; 8] = [
+        [1, 1, 1],
+        [16, 16, 16],
+        [14, 32, DEPTH],
+        [15, 33, DEPTH + 1],
+        [29, 95, 2 * DEPTH + 3],
+        [BLOCK_ROWS + 1, 17, 5],
+        [3, BLOCK_COLUMNS + 1, 2],
+        [2, 3, SHARED_DEPTH + 1],
+    ];
+
+    fn agrees<K: Micro>() {
+        for [m, n, k] in SHAPES {
+            let shape = Shape { m, n, k };
+            let (a, b) = (whole_numbers(m * k, 5), whole_numbers(k * n, 7));
+            let turned = transposed(&b, n);
+            let expected = expected(shape, &a, &b);
+            let as_is = Second::AsIs(rows(&b, n));
+            let turned = Second::Transposed(rows(&turned, k));
+            let mut c = vec![f32::NAN; m * n];
+            serial::<K, _, _>(shape, &rows(&a, k), &as_is, &mut c);
+            assert!(c == expected, "{shape:?} in one thread");
+            c.fill(f32::NAN);
+            parallel::<K, _, _>(shape, &rows(&a, k), &as_is, &mut c);
+            assert!(c == expected, "{shape:?} on all cores");
+            c.fill(f32::NAN);
+            serial::<K, _, _>(shape, &rows(&a, k), &turned, &mut c);
+            assert!(c == expected, "{shape:?} with b turned");
+        }
+    }
+
+    #[test]
+    fn all_instructions_agree_with_three_loops() {
+        agrees::<micro::Portable>();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if level() >= Level::Avx2 {
+                agrees::<micro::Avx2>();
+            }
+            if level() >= Level::Avx512 {
+                agrees::<micro::Avx512>();
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_sum_is_zero() {
+        let mut c = [f32::NAN; 6];
+        multiply(
+            Shape { m: 2, n: 3, k: 0 },
+            rows::<f32>(&[], 0),
+            Second::AsIs(rows::<f32>(&[], 3)),
+            &mut c,
+        );
+        assert_eq!(c, [0.0; 6]);
+    }
+
+    #[test]
+    fn operands_of_any_type_are_read_as_f32() {
+        let shape = Shape { m: 19, n: 37, k: 70 };
+        let (a, b) = (whole_numbers(19 * 70, 5), whole_numbers(70 * 37, 7));
+        let narrow: Vec<bf16> = a.iter().copied().map(bf16::from_f32).collect();
+        let bytes: Vec<i8> = b.iter().map(|&b| b as i8).collect();
+        let read = |row: usize, column: usize, to: &mut [f32]| {
+            let from = &bytes[row * 37 + column..];
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = f32::from(*from));
+        };
+        let mut c = vec![f32::NAN; 19 * 37];
+        multiply_parallel(shape, rows(&narrow, 70), Second::AsIs(read), &mut c);
+        assert!(c == expected(shape, &a, &b));
+    }
+}
