@@ -17,6 +17,7 @@
 #![allow(unsafe_code)] // threads write rectangles of one matrix, with instructions that are known to be there
 
 mod micro;
+mod row;
 
 use std::cell::Cell;
 
@@ -40,6 +41,10 @@ const TASK_STRIPS: usize = 12;
 const TASK_PANELS: usize = 8;
 /// Tasks that a thread should have at least, so that all are done at about the same time.
 const TASKS_PER_THREAD: usize = 4;
+/// Multiplications that are not worth the cost of sharing them.
+const LEAST_SHARED: usize = 1 << 20;
+/// Columns of c that make a task at least, where it has a single row.
+const COLUMNS_PER_TASK: usize = 512;
 /// Rows of a that are packed by a task at least.
 const ROWS_PER_TASK: usize = 32;
 /// Steps of depth of a transposed b that are turned over together, and columns of the widest tile.
@@ -86,6 +91,9 @@ pub fn rows<T: Float>(matrix: &[T], columns: usize) -> impl Read + '_ {
 
 /// c ← a·b in one thread.
 pub fn multiply<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: &mut [f32]) {
+    if shape.m == 1 {
+        return with_row(shape, a, c, |a, c| row::multiply(a, &b, 0, c));
+    }
     match level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => serial::<micro::Avx512, A, B>(shape, &a, &b, c),
@@ -97,6 +105,16 @@ pub fn multiply<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: &mut [f32
 
 /// c ← a·b on all cores.
 pub fn multiply_parallel<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: &mut [f32]) {
+    if shape.m * shape.n * shape.k < LEAST_SHARED {
+        return multiply(shape, a, b, c);
+    }
+    if shape.m == 1 {
+        return with_row(shape, a, c, |a, c| {
+            let wide = c.len().div_ceil(rayon::current_num_threads()).max(COLUMNS_PER_TASK);
+            let parts = c.par_chunks_mut(wide).enumerate();
+            parts.for_each(|(index, c)| row::multiply(a, &b, index * wide, c));
+        });
+    }
     match level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => parallel::<micro::Avx512, A, B>(shape, &a, &b, c),
@@ -104,6 +122,15 @@ pub fn multiply_parallel<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: 
         Level::Avx2 => parallel::<micro::Avx2, A, B>(shape, &a, &b, c),
         _ => parallel::<micro::Portable, A, B>(shape, &a, &b, c),
     }
+}
+
+/// Reads the only row of a.
+fn with_row<A: Read>(shape: Shape, a: A, c: &mut [f32], body: impl FnOnce(&[f32], &mut [f32])) {
+    assert_eq!(c.len(), shape.n, "c is not 1 × {}", shape.n);
+    with_buffer(shape.k, |row| {
+        a(0, 0, row);
+        body(row, c);
+    });
 }
 
 /// A range of at most `step` from each multiple of it on.
@@ -358,8 +385,9 @@ mod tests {
     }
 
     /// Every edge of tiles, panels, slabs and blocks.
-    const SHAPES: [[usize; 3]; 8] = [
+    const SHAPES: [[usize; 3]; 9] = [
         [1, 1, 1],
+        [2, 1, 1],
         [16, 16, 16],
         [14, 32, DEPTH],
         [15, 33, DEPTH + 1],
@@ -413,6 +441,22 @@ mod tests {
             &mut c,
         );
         assert_eq!(c, [0.0; 6]);
+    }
+
+    #[test]
+    fn a_single_row_agrees_with_three_loops() {
+        for (n, k) in [(1, 1), (3, 2), (513, 7), (70, 300), (2000, 1031)] {
+            let shape = Shape { m: 1, n, k };
+            let (a, b) = (whole_numbers(k, 5), whole_numbers(k * n, 7));
+            let turned = transposed(&b, n);
+            let expected = expected(shape, &a, &b);
+            let mut c = vec![f32::NAN; n];
+            multiply(shape, rows(&a, k), Second::AsIs(rows(&b, n)), &mut c);
+            assert!(c == expected, "{shape:?}");
+            c.fill(f32::NAN);
+            multiply_parallel(shape, rows(&a, k), Second::Transposed(rows(&turned, k)), &mut c);
+            assert!(c == expected, "{shape:?} with b turned");
+        }
     }
 
     #[test]
