@@ -26,7 +26,7 @@ use rayon::prelude::*;
 use crate::shared::float::BUFFER;
 use crate::shared::simd::{Level, level};
 use crate::shared::{BLOCK, Float, vectorised};
-use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, Target, block};
+use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, TURNED, Target, block};
 
 /// Rows of a that are packed together: with their depth they take a quarter of a second-level cache of 2 MiB.
 const BLOCK_ROWS: usize = 560;
@@ -47,9 +47,6 @@ const LEAST_SHARED: usize = 1 << 20;
 const COLUMNS_PER_TASK: usize = 512;
 /// Rows of a that are packed by a task at least.
 const ROWS_PER_TASK: usize = 32;
-/// Steps of depth of a transposed b that are turned over together, and columns of the widest tile.
-const TURNED: usize = 16;
-const WIDEST: usize = 32;
 
 /// Sizes of a product: a is m × k, b is k × n, c is m × n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -333,14 +330,23 @@ fn pack_columns<K: Micro, B: Read>(
     (column, columns): (usize, usize),
     to: &mut [f32],
 ) {
-    let mut square = [[0.0; TURNED]; WIDEST];
-    for (first, length) in pieces(depths, TURNED) {
-        for (j, square) in square.iter_mut().enumerate().take(columns) {
-            b(column + j, depth + first, &mut square[..length]);
-        }
-        let rows = to[first * K::COLUMNS..].chunks_exact_mut(K::COLUMNS);
-        for (p, to) in rows.take(length).enumerate() {
-            to.iter_mut().zip(&square).for_each(|(to, from)| *to = from[p]);
+    for (across, width) in pieces(K::COLUMNS, TURNED) {
+        for (first, length) in pieces(depths, TURNED) {
+            let mut square = [[0.0; TURNED]; TURNED];
+            let existing = columns.saturating_sub(across).min(width);
+            let lines = square.iter_mut().zip(column + across..).take(existing);
+            if length == TURNED {
+                // Apart, so that the compiler knows how long a line is.
+                lines.for_each(|(line, column)| b(column, depth + first, line));
+            } else {
+                lines.for_each(|(line, column)| b(column, depth + first, &mut line[..length]));
+            }
+            // SAFETY: `level` has the instructions.
+            unsafe { K::turn(&mut square) };
+            let rows = to[first * K::COLUMNS..].chunks_exact_mut(K::COLUMNS);
+            for (to, line) in rows.zip(&square).take(length) {
+                to[across..][..width].copy_from_slice(&line[..width]);
+            }
         }
     }
 }

@@ -22,46 +22,42 @@ struct Tiling {
 
 /// From the largest to the smallest.
 const TILINGS: [Tiling; 4] = [
-    Tiling {
-        entry: "matmul_tiled_256",
-        rows: 128,
-        columns: 256,
-        slab: 16,
-        stages: 4,
-        threads: 256,
-    },
-    Tiling {
-        entry: "matmul_tiled_128",
-        rows: 128,
-        columns: 128,
-        slab: 16,
-        stages: 4,
-        threads: 256,
-    },
+    Tiling { entry: "matmul_tiled_256", rows: 128, columns: 256, slab: 8, stages: 4, threads: 256 },
+    Tiling { entry: "matmul_tiled_128", rows: 64, columns: 128, slab: 16, stages: 3, threads: 128 },
     Tiling { entry: "matmul_tiled_64", rows: 64, columns: 64, slab: 16, stages: 4, threads: 128 },
     Tiling { entry: "matmul_tiled_32", rows: 32, columns: 32, slab: 16, stages: 4, threads: 64 },
 ];
 
+/// Blocks of the smallest tiles that a multiprocessor should have: where there are fewer, several share a tile.
+const SMALL_BLOCKS: usize = 4;
 /// Blocks that share a tile at most: they leave their sums in memory, and one of them reads all.
 const MOST_SPLITS: usize = 16;
-/// Steps of depth that a block should have at least.
-const LEAST_DEPTH: usize = 64;
+/// Steps of depth that a block should have at least where it shares its tile.
+const LEAST_DEPTH: usize = 256;
 
 impl Tiling {
     fn tiles(&self, shape: Shape, batch: usize) -> usize {
         shape.m.div_ceil(self.rows) * shape.n.div_ceil(self.columns) * batch
     }
 
-    /// Bytes of shared memory, as in the source: rows of a are padded by four floats.
+    /// Bytes of shared memory, as in the source: a slab of a is turned over and padded.
     fn shared_bytes(&self) -> usize {
-        4 * self.stages * (self.rows * (self.slab + 4) + self.slab * self.columns)
+        self.stages * self.slab * (self.rows + 4 + self.columns) * size_of::<f32>()
     }
 }
 
-/// The largest tiles of which there are enough for all multiprocessors.
-fn choose(shape: Shape, batch: usize, multiprocessors: usize) -> &'static Tiling {
-    let is_enough = |tiling: &&Tiling| tiling.tiles(shape, batch) * 4 >= multiprocessors * 3;
-    TILINGS.iter().find(is_enough).unwrap_or(&TILINGS[TILINGS.len() - 1])
+/// The largest tiles of which there are enough for three quarters of all multiprocessors, and how many steps of depth each
+/// block takes.
+fn choose(shape: Shape, batch: usize, multiprocessors: usize) -> (&'static Tiling, usize) {
+    let is_enough = |tiling: &&Tiling| 4 * tiling.tiles(shape, batch) >= 3 * multiprocessors;
+    let smallest = &TILINGS[TILINGS.len() - 1];
+    let tiling = TILINGS.iter().find(is_enough).unwrap_or(smallest);
+    if tiling.rows > smallest.rows {
+        return (tiling, shape.k.next_multiple_of(tiling.slab));
+    }
+    let splits = SMALL_BLOCKS * multiprocessors / tiling.tiles(shape, batch).max(1);
+    let depth = shape.k.div_ceil(splits.clamp(1, MOST_SPLITS)).max(LEAST_DEPTH);
+    (tiling, depth.next_multiple_of(tiling.slab))
 }
 
 /// c[i] ← a[i]·b[i] for each of a batch of products.
@@ -73,11 +69,8 @@ pub(super) fn multiply(
     b: &DeviceSlice<f32>,
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
-    let multiprocessors = gpu.info().multiprocessors as usize;
-    let tiling = choose(shape, batch, multiprocessors);
+    let (tiling, range) = choose(shape, batch, gpu.info().multiprocessors as usize);
     let tiles = tiling.tiles(shape, batch);
-    let wanted = (multiprocessors / tiles).clamp(1, MOST_SPLITS);
-    let range = shape.k.div_ceil(wanted).max(LEAST_DEPTH).next_multiple_of(tiling.slab);
     let splits = shape.k.div_ceil(range);
     let shared = if splits > 1 { tiles * splits * tiling.rows * tiling.columns } else { 1 };
     let mut partial = gpu.scratch::<f32>(shared)?;
