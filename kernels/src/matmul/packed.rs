@@ -25,7 +25,7 @@ use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
 use crate::shared::simd::{Level, level};
-use crate::shared::{BLOCK, Float, vectorised};
+use crate::shared::{BLOCK, Float, vectorise};
 use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, TURNED, Target, block};
 
 /// Rows of a that are packed together: with their depth they take a quarter of a second-level cache of 2 MiB.
@@ -156,7 +156,7 @@ fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mu
                 }
                 for (row, rows) in pieces(m, BLOCK_ROWS) {
                     let packed_a = &mut packed_a[..rows * DISTANCE];
-                    vectorised(pack_strip::<A>, (a, row, (depth, depths), &mut *packed_a));
+                    vectorise!(pack_strip::<A>, (a, row, (depth, depths), &mut *packed_a));
                     let start = if depth == 0 { Start::Zero } else { Start::Sum };
                     let part = Rectangle { row, rows, column, columns };
                     // SAFETY: this is the only thread, and `level` has the instructions.
@@ -226,7 +226,7 @@ fn pack_together<K: Micro, A: Read, B: Read>(
     let pack_a = || {
         let rows_of_slabs = packed_a.par_chunks_exact_mut(DISTANCE).enumerate();
         rows_of_slabs.with_min_len(ROWS_PER_TASK).for_each(|(index, to)| {
-            vectorised(pack_strip::<A>, (a, row + index % rows, slabs.slab(index / rows), to));
+            vectorise!(pack_strip::<A>, (a, row + index % rows, slabs.slab(index / rows), to));
         });
     };
     let pack_b = || {
@@ -299,8 +299,8 @@ fn pack_panel<K: Micro, B: Read>(
     to: &mut [f32],
 ) {
     match b {
-        Second::AsIs(b) => vectorised(pack_rows::<K, B>, (b, depths, columns, to)),
-        Second::Transposed(b) => vectorised(pack_columns::<K, B>, (b, depths, columns, to)),
+        Second::AsIs(b) => vectorise!(pack_rows::<K, B>, (b, depths, columns, to)),
+        Second::Transposed(b) => vectorise!(pack_columns::<K, B>, (b, depths, columns, to)),
     }
 }
 

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::packed::{self, Second, Shape};
 use super::tiled::{self, SOURCE};
-use crate::shared::vectorised;
+use crate::shared::vectorise;
 
 /// Rows of `b` that are used while they are in the first-level cache.
 const DEPTH_TILE: usize = 64;
@@ -56,7 +56,7 @@ pub fn matmul_naive(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
 /// [`matmul`] in tiles that fit into caches, rows of `b` added to rows of `c`.
 #[kernel_bench(of = matmul)]
 pub fn matmul_blocked(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
-    vectorised(blocked_body, (a, b, n, c));
+    vectorise!(blocked_body, (a, b, n, c));
 }
 
 #[inline(always)]

@@ -396,8 +396,11 @@ mod x86 {
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn turn(square: &mut Square) {
-        // SAFETY: every line is as long as a vector.
-        let mut lines = square.each_ref().map(|line| unsafe { _mm512_loadu_ps(line.as_ptr()) });
+        let mut lines = [_mm512_setzero_ps(); TURNED];
+        for (line, square) in lines.iter_mut().zip(&*square) {
+            // SAFETY: every line is as long as a vector.
+            *line = unsafe { _mm512_loadu_ps(square.as_ptr()) };
+        }
         // SAFETY: as the caller promises.
         unsafe {
             swap::<8>(&mut lines);
