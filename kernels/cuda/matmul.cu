@@ -321,7 +321,7 @@ template <typename Tile> static __device__ __forceinline__ void multiply(Product
     write_patch<Tile>(product, tile_row + row, tile_column + column, patch);
 }
 
-// An entry point for a tiling; `blocks` of them should fit into a multiprocessor.
+// An entry point for a tiling, of which so many blocks should fit into a multiprocessor. The host has the same table.
 #define MATMUL_TILED(name, blocks, ...)                                                                                \
     extern "C" __global__ void __launch_bounds__(Tiling<__VA_ARGS__>::threads, blocks) name(                           \
         const float* a, const float* b, float* c, float* partial, size_t m, size_t n, size_t k, size_t splits,        \
@@ -329,24 +329,7 @@ template <typename Tile> static __device__ __forceinline__ void multiply(Product
         multiply<Tiling<__VA_ARGS__>>({a, b, c, partial, m, n, k, splits, range});                                     \
     }
 
-MATMUL_TILED(matmul_tiled_256, 1, 128, 256, 8, 8, 16, 3)
-MATMUL_TILED(matmul_tiled_128, 3, 64, 128, 16, 8, 8, 2)
-MATMUL_TILED(matmul_tiled_64, 4, 64, 64, 16, 8, 4, 3)
-MATMUL_TILED(matmul_tiled_32, 8, 32, 32, 16, 4, 4, 3)
-#ifdef MATMUL_TRIALS
-MATMUL_TILED(trial_256_4, 1, 128, 256, 8, 8, 16, 4)
-MATMUL_TILED(trial_256_2, 1, 128, 256, 8, 8, 16, 2)
-MATMUL_TILED(trial_256_16, 1, 128, 256, 16, 8, 16, 2)
-MATMUL_TILED(trial_128_8, 3, 64, 128, 8, 8, 8, 3)
-MATMUL_TILED(trial_128_16, 3, 64, 128, 16, 8, 8, 3)
-MATMUL_TILED(trial_sq_8, 2, 128, 128, 8, 8, 8, 3)
-MATMUL_TILED(trial_64_2, 4, 64, 64, 16, 8, 4, 2)
-MATMUL_TILED(trial_64_88, 5, 64, 64, 16, 8, 8, 3)
-MATMUL_TILED(trial_64_44, 3, 64, 64, 16, 4, 4, 2)
-MATMUL_TILED(trial_64_32, 4, 64, 64, 32, 8, 4, 2)
-MATMUL_TILED(trial_32w, 6, 32, 64, 16, 4, 8, 3)
-MATMUL_TILED(trial_32w44, 6, 32, 64, 16, 4, 4, 3)
-MATMUL_TILED(trial_32w44_32, 4, 32, 64, 32, 4, 4, 2)
-MATMUL_TILED(trial_32_2, 8, 32, 32, 16, 4, 4, 2)
-MATMUL_TILED(trial_16, 8, 16, 32, 8, 4, 4, 3)
-#endif
+MATMUL_TILED(matmul_tiled_64x128, 3, 64, 128, 16, 8, 8, 2)
+MATMUL_TILED(matmul_tiled_64x64, 4, 64, 64, 16, 8, 4, 3)
+MATMUL_TILED(matmul_tiled_32x64, 4, 32, 64, 32, 4, 4, 2)
+MATMUL_TILED(matmul_tiled_32x32, 8, 32, 32, 16, 4, 4, 3)

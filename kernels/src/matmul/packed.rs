@@ -304,6 +304,9 @@ fn pack_panel<K: Micro, B: Read>(
     }
 }
 
+// Loops here are plain ones: what iterators do inside of their own functions need not become part of ours, and then it is
+// not compiled for vectors.
+
 #[inline(always)]
 fn pack_rows<K: Micro, B: Read>(
     b: &B,
@@ -311,15 +314,14 @@ fn pack_rows<K: Micro, B: Read>(
     (column, columns): (usize, usize),
     to: &mut [f32],
 ) {
-    let rows = to.chunks_exact_mut(K::COLUMNS).take(depths).enumerate();
-    if columns == K::COLUMNS {
-        // Apart, so that the compiler knows how long a row is.
-        rows.for_each(|(p, to)| b(depth + p, column, &mut to[..K::COLUMNS]));
-    } else {
-        rows.for_each(|(p, to)| {
-            b(depth + p, column, &mut to[..columns]);
+    for (to, row) in to.chunks_exact_mut(K::COLUMNS).zip(depth..depth + depths) {
+        if columns == K::COLUMNS {
+            // Apart, so that the compiler knows how long a row is.
+            b(row, column, &mut to[..K::COLUMNS]);
+        } else {
+            b(row, column, &mut to[..columns]);
             to[columns..].fill(0.0);
-        });
+        }
     }
 }
 
@@ -334,18 +336,22 @@ fn pack_columns<K: Micro, B: Read>(
         for (first, length) in pieces(depths, TURNED) {
             let mut square = [[0.0; TURNED]; TURNED];
             let existing = columns.saturating_sub(across).min(width);
-            let lines = square.iter_mut().zip(column + across..).take(existing);
-            if length == TURNED {
-                // Apart, so that the compiler knows how long a line is.
-                lines.for_each(|(line, column)| b(column, depth + first, line));
-            } else {
-                lines.for_each(|(line, column)| b(column, depth + first, &mut line[..length]));
+            for (line, column) in square[..existing].iter_mut().zip(column + across..) {
+                if length == TURNED {
+                    b(column, depth + first, line);
+                } else {
+                    b(column, depth + first, &mut line[..length]);
+                }
             }
             // SAFETY: `level` has the instructions.
             unsafe { K::turn(&mut square) };
             let rows = to[first * K::COLUMNS..].chunks_exact_mut(K::COLUMNS);
-            for (to, line) in rows.zip(&square).take(length) {
-                to[across..][..width].copy_from_slice(&line[..width]);
+            for (to, line) in rows.zip(&square[..length]) {
+                if width == TURNED {
+                    to[across..][..TURNED].copy_from_slice(line);
+                } else {
+                    to[across..][..width].copy_from_slice(&line[..width]);
+                }
             }
         }
     }

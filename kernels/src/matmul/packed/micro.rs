@@ -421,10 +421,13 @@ mod x86 {
         // Lanes of the upper line are 0 to 15, those of the lower one 16 to 31.
         let upper = lanes(|l| if l & STEP == 0 { l } else { TURNED + l - STEP });
         let lower = lanes(|l| if l & STEP == 0 { l + STEP } else { TURNED + l });
-        for i in (0..TURNED).filter(|i| i & STEP == 0) {
-            let (first, second) = (lines[i], lines[i + STEP]);
-            lines[i] = _mm512_permutex2var_ps(first, upper, second);
-            lines[i + STEP] = _mm512_permutex2var_ps(first, lower, second);
+        for block in lines.chunks_exact_mut(2 * STEP) {
+            let (above, below) = block.split_at_mut(STEP);
+            for (above, below) in above.iter_mut().zip(below) {
+                let (first, second) = (*above, *below);
+                *above = _mm512_permutex2var_ps(first, upper, second);
+                *below = _mm512_permutex2var_ps(first, lower, second);
+            }
         }
     }
 
