@@ -17,6 +17,7 @@
 #![allow(unsafe_code)] // threads write rectangles of one matrix, with instructions that are known to be there
 
 mod micro;
+mod packing;
 mod row;
 
 use std::cell::Cell;
@@ -25,8 +26,9 @@ use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
 use crate::shared::simd::{Level, level};
-use crate::shared::{BLOCK, Float, vectorise};
-use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, TURNED, Target, block};
+use crate::shared::{BLOCK, Float};
+use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, Target, block};
+use packing::{pack_panel, pack_rows};
 
 /// Rows of a that are packed together: with their depth they take a quarter of a second-level cache of 2 MiB.
 const BLOCK_ROWS: usize = 560;
@@ -59,8 +61,8 @@ pub struct Shape {
     pub k: usize,
 }
 
-/// Reads a matrix as `f32`: elements of a row, from a column on, into a slice. Should be `#[inline(always)]` in effect:
-/// it becomes part of the packing loops.
+/// Reads a matrix as `f32`: elements of a row, from a column on, into a slice. A closure should be
+/// `#[inline(always)]`: then it becomes part of the packing loops.
 pub trait Read: Fn(usize, usize, &mut [f32]) + Sync {}
 
 impl<R: Fn(usize, usize, &mut [f32]) + Sync> Read for R {}
@@ -156,7 +158,7 @@ fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mu
                 }
                 for (row, rows) in pieces(m, BLOCK_ROWS) {
                     let packed_a = &mut packed_a[..rows * DISTANCE];
-                    vectorise!(pack_strip::<A>, (a, row, (depth, depths), &mut *packed_a));
+                    pack_rows(a, row, (depth, depths), packed_a);
                     let start = if depth == 0 { Start::Zero } else { Start::Sum };
                     let part = Rectangle { row, rows, column, columns };
                     // SAFETY: this is the only thread, and `level` has the instructions.
@@ -226,7 +228,7 @@ fn pack_together<K: Micro, A: Read, B: Read>(
     let pack_a = || {
         let rows_of_slabs = packed_a.par_chunks_exact_mut(DISTANCE).enumerate();
         rows_of_slabs.with_min_len(ROWS_PER_TASK).for_each(|(index, to)| {
-            vectorise!(pack_strip::<A>, (a, row + index % rows, slabs.slab(index / rows), to));
+            pack_rows(a, row + index % rows, slabs.slab(index / rows), to);
         });
     };
     let pack_b = || {
@@ -281,80 +283,6 @@ fn task_shape<K: Micro>(rows: usize, columns: usize, threads: usize) -> (usize, 
         }
     }
     (strips * K::ROWS, panels * K::COLUMNS)
-}
-
-/// Rows of a.
-#[inline(always)]
-fn pack_strip<A: Read>(a: &A, row: usize, (depth, depths): (usize, usize), to: &mut [f32]) {
-    for (i, to) in to.chunks_exact_mut(DISTANCE).enumerate() {
-        a(row + i, depth, &mut to[..depths]);
-    }
-}
-
-/// A panel of b: as many rows as there are steps of depth, each as wide as a tile of registers, zeros at the end.
-fn pack_panel<K: Micro, B: Read>(
-    b: &Second<B>,
-    depths: (usize, usize),
-    columns: (usize, usize),
-    to: &mut [f32],
-) {
-    match b {
-        Second::AsIs(b) => vectorise!(pack_rows::<K, B>, (b, depths, columns, to)),
-        Second::Transposed(b) => vectorise!(pack_columns::<K, B>, (b, depths, columns, to)),
-    }
-}
-
-// Loops here are plain ones: what iterators do inside of their own functions need not become part of ours, and then it is
-// not compiled for vectors.
-
-#[inline(always)]
-fn pack_rows<K: Micro, B: Read>(
-    b: &B,
-    (depth, depths): (usize, usize),
-    (column, columns): (usize, usize),
-    to: &mut [f32],
-) {
-    for (to, row) in to.chunks_exact_mut(K::COLUMNS).zip(depth..depth + depths) {
-        if columns == K::COLUMNS {
-            // Apart, so that the compiler knows how long a row is.
-            b(row, column, &mut to[..K::COLUMNS]);
-        } else {
-            b(row, column, &mut to[..columns]);
-            to[columns..].fill(0.0);
-        }
-    }
-}
-
-#[inline(always)]
-fn pack_columns<K: Micro, B: Read>(
-    b: &B,
-    (depth, depths): (usize, usize),
-    (column, columns): (usize, usize),
-    to: &mut [f32],
-) {
-    for (across, width) in pieces(K::COLUMNS, TURNED) {
-        for (first, length) in pieces(depths, TURNED) {
-            let mut square = [[0.0; TURNED]; TURNED];
-            let existing = columns.saturating_sub(across).min(width);
-            for (line, column) in square[..existing].iter_mut().zip(column + across..) {
-                if length == TURNED {
-                    b(column, depth + first, line);
-                } else {
-                    b(column, depth + first, &mut line[..length]);
-                }
-            }
-            // SAFETY: `level` has the instructions.
-            unsafe { K::turn(&mut square) };
-            let rows = to[first * K::COLUMNS..].chunks_exact_mut(K::COLUMNS);
-            for (to, line) in rows.zip(&square[..length]) {
-                if width == TURNED {
-                    to[across..][..TURNED].copy_from_slice(line);
-                } else {
-                    to[across..][..width].copy_from_slice(&line[..width]);
-                }
-            }
-        }
-    }
 }
 
 thread_local! {
