@@ -44,7 +44,7 @@ const TASK_PANELS: usize = 8;
 /// Tasks that a thread should have at least, so that all are done at about the same time.
 const TASKS_PER_THREAD: usize = 4;
 /// Multiplications that are not worth the cost of sharing them.
-const LEAST_SHARED: usize = 1 << 20;
+const LEAST_SHARED: usize = 1 << 22;
 /// Columns of c that make a task at least, where it has a single row.
 const COLUMNS_PER_TASK: usize = 512;
 /// Rows of a that are packed by a task at least.
@@ -385,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_single_row_agrees_with_three_loops() {
-        for (n, k) in [(1, 1), (3, 2), (513, 7), (70, 300), (2000, 1031)] {
+        for (n, k) in [(1, 1), (3, 2), (513, 7), (70, 300), (4100, 1031)] {
             let shape = Shape { m: 1, n, k };
             let (a, b) = (whole_numbers(k, 5), whole_numbers(k * n, 7));
             let turned = transposed(&b, n);

@@ -31,7 +31,7 @@ pub fn matmul(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
 }
 
 /// [`matmul`] on all cores.
-#[kernel_bench(of = matmul, parallel, threshold = tuned(1_000_000))]
+#[kernel_bench(of = matmul, parallel, threshold = tuned(5_000_000))]
 pub fn matmul_parallel(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     let (m, k) = (c.len() / n, b.len() / n);
     let b = Second::AsIs(packed::rows(b, n));
