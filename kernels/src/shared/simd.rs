@@ -116,7 +116,36 @@ fn with_avx2<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
     function.call(arguments)
 }
 
-/// Defines a function that is compiled for every [`Level`], and that calls the best one that this machine has.
+/// Calls a closure that is compiled for the best vector instructions of this machine.
+///
+/// The closure must be `#[inline(always)]`, and so must all that it calls in its loops; the macro `vectorise!` writes it.
+#[inline]
+pub fn run<R>(mut function: impl FnMut() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        // SAFETY: the machine has these instructions.
+        Level::Avx512 => return unsafe { run_with_avx512(function) },
+        // SAFETY: the machine has these instructions.
+        Level::Avx2 => return unsafe { run_with_avx2(function) },
+        Level::Baseline => {}
+    }
+    function()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")]
+fn run_with_avx512<R>(mut function: impl FnMut() -> R) -> R {
+    function()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi2")]
+fn run_with_avx2<R>(mut function: impl FnMut() -> R) -> R {
+    function()
+}
+
+/// Defines a function that is compiled for every [`Level`], and that calls the best one that this machine has; or, as
+/// `vectorise!(body, (x, y))`, calls a function of the same name in this way.
 ///
 /// All that is called in its loops must be `#[inline(always)]`, and named: a closure, or a function that is passed as a
 /// value, may be left outside by the compiler, and is then compiled for [`Level::Baseline`]. (That is also what happens
@@ -153,6 +182,12 @@ macro_rules! vectorise {
             }
             baseline($($argument),*)
         }
+    };
+    ($function:expr, ($($argument:expr),* $(,)?)) => {
+        $crate::shared::simd::run(
+            #[inline(always)]
+            || $function($($argument),*),
+        )
     };
 }
 
