@@ -11,3 +11,4 @@ pub mod matmul;
 pub mod normalisation;
 pub mod position;
 pub mod shared;
+pub mod signal;
