@@ -319,11 +319,11 @@ mod x86 {
         unsafe { (_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b)) }
     }
 
-    /// Eight rows of eight become columns.
+    /// Squares of four by four within the halves of registers become columns.
     #[inline(always)]
-    fn transpose8(rows: [__m256; 8]) -> [__m256; 8] {
+    fn squares([a, b, c, d]: [__m256; 4]) -> [__m256; 4] {
         // SAFETY: the machine has AVX2.
-        let square = |[a, b, c, d]: [__m256; 4]| unsafe {
+        unsafe {
             let (ab_low, ab_high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
             let (cd_low, cd_high) = (_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d));
             [
@@ -332,10 +332,20 @@ mod x86 {
                 _mm256_shuffle_ps::<0b01_00_01_00>(ab_high, cd_high),
                 _mm256_shuffle_ps::<0b11_10_11_10>(ab_high, cd_high),
             ]
-        };
-        let (top, bottom) = (square(from_fn(|i| rows[i])), square(from_fn(|i| rows[4 + i])));
-        let joined: [(__m256, __m256); 4] = from_fn(|i| halves(top[i], bottom[i]));
-        from_fn(|i| if i < 4 { joined[i].0 } else { joined[i - 4].1 })
+        }
+    }
+
+    /// Eight rows of eight, one half of each vector, become columns.
+    #[inline(always)]
+    fn transpose8(rows: &[Avx2; LANES], top: usize, half: usize) -> [__m256; 8] {
+        let row = |i: usize| rows[top + i].0[half];
+        let upper = squares([row(0), row(1), row(2), row(3)]);
+        let lower = squares([row(4), row(5), row(6), row(7)]);
+        let mut columns = [upper[0]; 8];
+        for i in 0..4 {
+            (columns[i], columns[4 + i]) = halves(upper[i], lower[i]);
+        }
+        columns
     }
 
     impl Vector for Avx2 {
@@ -418,8 +428,8 @@ mod x86 {
 
         #[inline(always)]
         fn transpose(rows: &mut [Self; LANES]) {
-            let square = |top: usize, half: usize| transpose8(from_fn(|i| rows[top + i].0[half]));
-            let [a, b, c, d] = [square(0, 0), square(0, 1), square(8, 0), square(8, 1)];
+            let (a, b) = (transpose8(rows, 0, 0), transpose8(rows, 0, 1));
+            let (c, d) = (transpose8(rows, 8, 0), transpose8(rows, 8, 1));
             for i in 0..8 {
                 rows[i] = Avx2([a[i], c[i]]);
                 rows[8 + i] = Avx2([b[i], d[i]]);

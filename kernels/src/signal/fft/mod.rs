@@ -18,6 +18,7 @@ use self::steps::{ColumnsInPlace, ColumnsStep, Order, RowsStep, Shared, Turns};
 use self::transform::{Lanes, Transform};
 use super::vector::{LANES, best};
 
+pub mod device;
 mod steps;
 mod transform;
 #[cfg(feature = "vendor")]

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::transform::{Complex, Lanes, Pair, Transform, root};
-use crate::signal::vector::{LANES, Numbers, Task, Vector};
+use crate::signal::vector::{LANES, Task, Vector};
 
 /// A slice of which tasks write parts that do not overlap, though they lie between each other.
 pub(super) struct Shared<'a, T> {
@@ -46,7 +46,7 @@ impl<'a, T> Shared<'a, T> {
 pub(super) struct Turns {
     rows: usize,
     /// For each row k, e^(−2πi·kj/n) for sixteen columns j.
-    within: Vec<[Complex; LANES]>,
+    within: Vec<Lanes>,
     /// For each block b and row k, e^(−2πi·16bk/n).
     blocks: Vec<Complex>,
 }
@@ -54,7 +54,11 @@ pub(super) struct Turns {
 impl Turns {
     pub(super) fn new(rows: usize, columns: usize) -> Self {
         let n = rows * columns;
-        let within = (0..rows).map(|k| std::array::from_fn(|j| root(k * j, n))).collect();
+        let sixteen = |k: usize| {
+            let roots: [Complex; LANES] = std::array::from_fn(|j| root(k * j, n));
+            Lanes { re: roots.map(|root| root.re), im: roots.map(|root| root.im) }
+        };
+        let within = (0..rows).map(sixteen).collect();
         let blocks = 0..columns.div_ceil(LANES);
         let blocks = blocks.flat_map(|b| (0..rows).map(move |k| root(LANES * b * k % n, n)));
         Turns { rows, within, blocks: blocks.collect() }
@@ -62,10 +66,7 @@ impl Turns {
 
     #[inline(always)]
     fn of<V: Vector>(&self, row: usize, block: usize) -> Pair<V> {
-        let within = &self.within[row];
-        let re: Numbers = std::array::from_fn(|j| within[j].re);
-        let im: Numbers = std::array::from_fn(|j| within[j].im);
-        let within = Pair { re: V::load(&re), im: V::load(&im) };
+        let within = Pair::<V>::load(&self.within[row]);
         within.multiply(Pair::splat(self.blocks[block * self.rows + row]))
     }
 }

@@ -9,7 +9,7 @@ use std::f64::consts::TAU;
 use crate::signal::vector::{LANES, Numbers, Vector};
 
 /// A number of each of sixteen transforms.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 pub(super) struct Lanes {
     pub(super) re: Numbers,

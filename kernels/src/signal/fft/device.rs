@@ -1,0 +1,182 @@
+//! Transforms on a GPU: passes over columns of numbers, each of which reads and writes global memory once.
+
+use kbench::prelude::*;
+use kbench::{DeviceValue, Upload};
+
+use super::{Plan, Plan2d, Plan3d};
+use crate::shared::COMMON;
+
+const SOURCE: Source = Source::new(include_str!("../../../cuda/fft.cu")).named("fft.cu").headers(COMMON);
+
+/// The longest column that a block transforms: 64 KiB of shared memory, and 1024 threads of eight numbers.
+const LONGEST: usize = 1 << 13;
+/// Numbers of a block, unless a column is longer.
+const BLOCK_NUMBERS: usize = 1 << 12;
+/// Columns that make up whole sectors of 32 bytes.
+const SECTOR: usize = 4;
+/// Blocks that keep a large device busy: columns are shared among fewer threads rather than leave processors idle.
+const ENOUGH_BLOCKS: usize = 264;
+/// From here on two passes over short columns are faster than one block of one column.
+const FROM_TWO_PASSES: usize = 1 << 13;
+
+/// What a plan is on a device: the shape of the data. Roots of unity are computed there.
+#[derive(Debug)]
+pub struct DevicePlan {
+    depth: usize,
+    rows: usize,
+    columns: usize,
+}
+
+impl DeviceValue for DevicePlan {
+    fn duplicate(&self, _: &Gpu) -> GpuResult<Self> {
+        Ok(DevicePlan { ..*self })
+    }
+
+    fn assign(&mut self, other: &Self, _: &Gpu) -> GpuResult<()> {
+        *self = DevicePlan { ..*other };
+        Ok(())
+    }
+
+    fn device_bytes(&self) -> usize {
+        0
+    }
+}
+
+macro_rules! upload {
+    ($($plan:ty: |$from:ident| $depth:expr, $rows:expr, $columns:expr;)*) => {$(
+        impl Upload for $plan {
+            type Device = DevicePlan;
+
+            fn upload(&self, _: &Gpu) -> GpuResult<DevicePlan> {
+                let $from = self;
+                Ok(DevicePlan { depth: $depth, rows: $rows, columns: $columns })
+            }
+
+            fn copy_to(&self, device: &mut DevicePlan, gpu: &Gpu) -> GpuResult<()> {
+                *device = self.upload(gpu)?;
+                Ok(())
+            }
+
+            fn copy_from(&mut self, _: &DevicePlan, _: &Gpu) -> GpuResult<()> {
+                Ok(())
+            }
+        }
+    )*};
+}
+
+upload! {
+    Plan: |plan| 1, 1, plan.rows.length() * plan.columns.length();
+    Plan2d: |plan| 1, plan.columns.length(), plan.rows.length();
+    Plan3d: |plan| plan.depth.length(), plan.matrix.columns.length(), plan.matrix.rows.length();
+}
+
+/// Where the numbers of columns are: logarithms of the distance from number to number of a column, of the columns of a
+/// matrix, and of the distance from matrix to matrix.
+#[derive(Clone, Copy)]
+struct Layout {
+    stride: u32,
+    inner: u32,
+    outer: u32,
+}
+
+impl Layout {
+    /// Rows of so many numbers are the columns.
+    fn rows(length: usize) -> Self {
+        Layout { stride: 0, inner: 0, outer: length.ilog2() }
+    }
+
+    /// The columns of matrices.
+    fn columns(length: usize, columns: usize) -> Self {
+        let (length, columns) = (length.ilog2(), columns.ilog2());
+        Layout { stride: columns, inner: columns, outer: length + columns }
+    }
+
+    /// As device code has it: a struct of bytes.
+    fn bytes(self) -> u32 {
+        self.stride | self.inner << 8 | self.outer << 16
+    }
+}
+
+/// A pass: so many columns of a length, from one layout to another.
+struct Pass {
+    length: usize,
+    columns: usize,
+    from: Layout,
+    to: Layout,
+    /// Number k of column j is turned by e^(−2πi·jk/n); 1 for none.
+    turned_by: usize,
+}
+
+impl Pass {
+    fn launch(&self, gpu: &Gpu, from: &DeviceSlice<f32>, to: &mut DeviceSlice<f32>) -> GpuResult<()> {
+        let Pass { length, columns, turned_by, .. } = *self;
+        let (log_length, log_n) = (length.ilog2(), turned_by.ilog2());
+        if length < 8 {
+            let kernel = gpu.kernel(SOURCE, "fft_short_columns")?.over(columns, 256);
+            let kernel = kernel.arg(from).arg(to).arg(log_length).arg(columns);
+            return kernel.arg(self.from.bytes()).arg(self.to.bytes()).launch();
+        }
+        let block = self.columns_of_block();
+        let kernel = gpu.kernel(SOURCE, "fft_columns")?.grid(columns / block);
+        let kernel = kernel.block(block * length / 8).shared(8 * block * length);
+        let kernel = kernel.arg(from).arg(to).arg(log_length).arg(block.ilog2()).arg(log_n);
+        kernel.arg(self.from.bytes()).arg(self.to.bytes()).launch()
+    }
+
+    fn columns_of_block(&self) -> usize {
+        let by_columns = self.from.stride > 0 || self.to.stride > 0;
+        let fewest = if by_columns { SECTOR.min(LONGEST / self.length) } else { 1 };
+        let mut block = (BLOCK_NUMBERS / self.length).max(fewest).min(self.columns);
+        while block > fewest && self.columns / block < ENOUGH_BLOCKS && block * self.length > 512 {
+            block /= 2;
+        }
+        block
+    }
+}
+
+/// [`fft`](super::fft) on a GPU: in one block, or in two passes over a matrix.
+#[kernel_bench(of = super::fft, cuda, valid = n.is_power_of_two() && n <= 1 << 26)]
+pub fn fft_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, plan: &DevicePlan, out: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    let n = plan.columns;
+    if n < FROM_TWO_PASSES {
+        let rows = Layout::rows(n);
+        return Pass { length: n, columns: 1, from: rows, to: rows, turned_by: 1 }.launch(gpu, x, out);
+    }
+    let rows = 1 << n.ilog2().div_ceil(2);
+    let columns = n / rows;
+    let mut scratch = gpu.scratch::<f32>(2 * n)?;
+    let matrix = Layout::columns(rows, columns);
+    let first = Pass { length: rows, columns, from: matrix, to: matrix, turned_by: n };
+    first.launch(gpu, x, &mut scratch)?;
+    let (from, to) = (Layout::rows(columns), Layout::columns(columns, rows));
+    Pass { length: columns, columns: rows, from, to, turned_by: 1 }.launch(gpu, &scratch, out)
+}
+
+/// [`fft_2d`](super::fft_2d) on a GPU: a pass over rows and a pass over columns.
+#[kernel_bench(of = super::fft_2d, cuda, valid = rows.is_power_of_two() && columns.is_power_of_two() && rows.max(columns) <= 1 << 13)]
+pub fn fft_2d_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, plan: &DevicePlan, out: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    let mut scratch = gpu.scratch::<f32>(x.len())?;
+    along_rows(gpu, plan, x, &mut scratch)?;
+    along_columns(gpu, plan, &scratch, out)
+}
+
+/// [`fft_3d`](super::fft_3d) on a GPU: a pass along each axis.
+#[kernel_bench(of = super::fft_3d, cuda, valid = depth.is_power_of_two() && rows.is_power_of_two() && columns.is_power_of_two() && depth.max(rows).max(columns) <= 1 << 13)]
+pub fn fft_3d_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, plan: &DevicePlan, out: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    let mut scratch = gpu.scratch::<f32>(x.len())?;
+    along_rows(gpu, plan, x, out)?;
+    along_columns(gpu, plan, out, &mut scratch)?;
+    let columns = plan.rows * plan.columns;
+    let stack = Layout::columns(plan.depth, columns);
+    Pass { length: plan.depth, columns, from: stack, to: stack, turned_by: 1 }.launch(gpu, &scratch, out)
+}
+
+fn along_rows(gpu: &Gpu, plan: &DevicePlan, from: &DeviceSlice<f32>, to: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    let rows = Layout::rows(plan.columns);
+    Pass { length: plan.columns, columns: plan.depth * plan.rows, from: rows, to: rows, turned_by: 1 }.launch(gpu, from, to)
+}
+
+fn along_columns(gpu: &Gpu, plan: &DevicePlan, from: &DeviceSlice<f32>, to: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    let matrix = Layout::columns(plan.rows, plan.columns);
+    Pass { length: plan.rows, columns: plan.depth * plan.columns, from: matrix, to: matrix, turned_by: 1 }.launch(gpu, from, to)
+}
