@@ -6,7 +6,8 @@ use kbench::{DeviceValue, Upload};
 use super::{Plan, Plan2d, Plan3d};
 use crate::shared::COMMON;
 
-const SOURCE: Source = Source::new(include_str!("../../../cuda/fft.cu")).named("fft.cu").headers(COMMON);
+const SOURCE: Source =
+    Source::new(include_str!("../../../cuda/fft.cu")).named("fft.cu").headers(COMMON);
 
 /// The longest column that a block transforms: 64 KiB of shared memory, and 1024 threads of eight numbers.
 const LONGEST: usize = 1 << 13;
@@ -108,7 +109,12 @@ struct Pass {
 }
 
 impl Pass {
-    fn launch(&self, gpu: &Gpu, from: &DeviceSlice<f32>, to: &mut DeviceSlice<f32>) -> GpuResult<()> {
+    fn launch(
+        &self,
+        gpu: &Gpu,
+        from: &DeviceSlice<f32>,
+        to: &mut DeviceSlice<f32>,
+    ) -> GpuResult<()> {
         let Pass { length, columns, turned_by, .. } = *self;
         let (log_length, log_n) = (length.ilog2(), turned_by.ilog2());
         if length < 8 {
@@ -136,11 +142,17 @@ impl Pass {
 
 /// [`fft`](super::fft) on a GPU: in one block, or in two passes over a matrix.
 #[kernel_bench(of = super::fft, cuda, valid = n.is_power_of_two() && n <= 1 << 26)]
-pub fn fft_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, plan: &DevicePlan, out: &mut DeviceSlice<f32>) -> GpuResult<()> {
+pub fn fft_cuda(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    plan: &DevicePlan,
+    out: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
     let n = plan.columns;
     if n < FROM_TWO_PASSES {
         let rows = Layout::rows(n);
-        return Pass { length: n, columns: 1, from: rows, to: rows, turned_by: 1 }.launch(gpu, x, out);
+        return Pass { length: n, columns: 1, from: rows, to: rows, turned_by: 1 }
+            .launch(gpu, x, out);
     }
     let rows = 1 << n.ilog2().div_ceil(2);
     let columns = n / rows;
@@ -154,7 +166,12 @@ pub fn fft_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, plan: &DevicePlan, out: &mut De
 
 /// [`fft_2d`](super::fft_2d) on a GPU: a pass over rows and a pass over columns.
 #[kernel_bench(of = super::fft_2d, cuda, valid = rows.is_power_of_two() && columns.is_power_of_two() && rows.max(columns) <= 1 << 13)]
-pub fn fft_2d_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, plan: &DevicePlan, out: &mut DeviceSlice<f32>) -> GpuResult<()> {
+pub fn fft_2d_cuda(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    plan: &DevicePlan,
+    out: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
     let mut scratch = gpu.scratch::<f32>(x.len())?;
     along_rows(gpu, plan, x, &mut scratch)?;
     along_columns(gpu, plan, &scratch, out)
@@ -162,21 +179,51 @@ pub fn fft_2d_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, plan: &DevicePlan, out: &mut
 
 /// [`fft_3d`](super::fft_3d) on a GPU: a pass along each axis.
 #[kernel_bench(of = super::fft_3d, cuda, valid = depth.is_power_of_two() && rows.is_power_of_two() && columns.is_power_of_two() && depth.max(rows).max(columns) <= 1 << 13)]
-pub fn fft_3d_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, plan: &DevicePlan, out: &mut DeviceSlice<f32>) -> GpuResult<()> {
+pub fn fft_3d_cuda(
+    gpu: &Gpu,
+    x: &DeviceSlice<f32>,
+    plan: &DevicePlan,
+    out: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
     let mut scratch = gpu.scratch::<f32>(x.len())?;
     along_rows(gpu, plan, x, out)?;
     along_columns(gpu, plan, out, &mut scratch)?;
     let columns = plan.rows * plan.columns;
     let stack = Layout::columns(plan.depth, columns);
-    Pass { length: plan.depth, columns, from: stack, to: stack, turned_by: 1 }.launch(gpu, &scratch, out)
+    Pass { length: plan.depth, columns, from: stack, to: stack, turned_by: 1 }
+        .launch(gpu, &scratch, out)
 }
 
-fn along_rows(gpu: &Gpu, plan: &DevicePlan, from: &DeviceSlice<f32>, to: &mut DeviceSlice<f32>) -> GpuResult<()> {
+fn along_rows(
+    gpu: &Gpu,
+    plan: &DevicePlan,
+    from: &DeviceSlice<f32>,
+    to: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
     let rows = Layout::rows(plan.columns);
-    Pass { length: plan.columns, columns: plan.depth * plan.rows, from: rows, to: rows, turned_by: 1 }.launch(gpu, from, to)
+    Pass {
+        length: plan.columns,
+        columns: plan.depth * plan.rows,
+        from: rows,
+        to: rows,
+        turned_by: 1,
+    }
+    .launch(gpu, from, to)
 }
 
-fn along_columns(gpu: &Gpu, plan: &DevicePlan, from: &DeviceSlice<f32>, to: &mut DeviceSlice<f32>) -> GpuResult<()> {
+fn along_columns(
+    gpu: &Gpu,
+    plan: &DevicePlan,
+    from: &DeviceSlice<f32>,
+    to: &mut DeviceSlice<f32>,
+) -> GpuResult<()> {
     let matrix = Layout::columns(plan.rows, plan.columns);
-    Pass { length: plan.rows, columns: plan.depth * plan.columns, from: matrix, to: matrix, turned_by: 1 }.launch(gpu, from, to)
+    Pass {
+        length: plan.rows,
+        columns: plan.depth * plan.columns,
+        from: matrix,
+        to: matrix,
+        turned_by: 1,
+    }
+    .launch(gpu, from, to)
 }

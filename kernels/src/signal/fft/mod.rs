@@ -14,8 +14,9 @@ use std::ops::Range;
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-use self::steps::{ColumnsInPlace, ColumnsStep, Order, RowsStep, Shared, Turns};
+use self::steps::{ColumnsInPlace, ColumnsStep, Order, RowsStep, Turns};
 use self::transform::{Lanes, Transform};
+use super::parts::{Shared, with_scratch};
 use super::vector::{LANES, best};
 
 pub mod device;
@@ -185,21 +186,6 @@ thread_local! {
     static BLOCKS: RefCell<Vec<Lanes>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Scratch memory of this thread, which keeps it.
-fn with_scratch<R>(
-    kept: &'static std::thread::LocalKey<RefCell<Vec<Lanes>>>,
-    len: usize,
-    function: impl FnOnce(&mut [Lanes]) -> R,
-) -> R {
-    let mut memory = kept.take();
-    if memory.len() < len {
-        memory.resize(len, Lanes::ZERO);
-    }
-    let result = function(&mut memory[..len]);
-    kept.replace(memory);
-    result
-}
-
 /// Both steps, block after block.
 fn in_order(
     columns: &Transform,
@@ -211,7 +197,7 @@ fn in_order(
 ) {
     let out = Shared::new(out);
     let groups = columns.length().div_ceil(LANES);
-    with_scratch(&MATRIX, groups * rows.length(), |scratch| {
+    with_scratch(&MATRIX, groups * rows.length(), Lanes::ZERO, |scratch| {
         first_step(columns, turns, x, 0..rows.length().div_ceil(LANES), &Shared::new(scratch));
         second_step(rows, order, scratch, columns.length(), 0, &out);
     });
@@ -228,7 +214,7 @@ fn on_all_cores(
 ) {
     let out = Shared::new(out);
     let groups = columns.length().div_ceil(LANES);
-    with_scratch(&MATRIX, groups * rows.length(), |scratch| {
+    with_scratch(&MATRIX, groups * rows.length(), Lanes::ZERO, |scratch| {
         let shared = Shared::new(scratch);
         (0..rows.length().div_ceil(LANES))
             .into_par_iter()
@@ -247,7 +233,7 @@ fn first_step(
     blocks: Range<usize>,
     scratch: &Shared<'_, Lanes>,
 ) {
-    with_scratch(&BLOCKS, 2 * transform.length(), |buffers| {
+    with_scratch(&BLOCKS, 2 * transform.length(), Lanes::ZERO, |buffers| {
         let (buffer, spare) = buffers.split_at_mut(transform.length());
         for block in blocks {
             let (buffer, spare) = (&mut *buffer, &mut *spare);
@@ -265,7 +251,7 @@ fn second_step(
     first: usize,
     out: &Shared<'_, f32>,
 ) {
-    with_scratch(&BLOCKS, transform.length(), |spare| {
+    with_scratch(&BLOCKS, transform.length(), Lanes::ZERO, |spare| {
         for (block, scratch) in scratch.chunks_exact_mut(transform.length()).enumerate() {
             let (spare, block) = (&mut *spare, first + block);
             best(RowsStep { transform, order, scratch, spare, rows, block, out });
@@ -275,7 +261,7 @@ fn second_step(
 
 /// The transform along the stack, of a block of columns.
 fn stack_step(transform: &Transform, x: &Shared<'_, f32>, columns: usize, block: usize) {
-    with_scratch(&BLOCKS, 2 * transform.length(), |buffers| {
+    with_scratch(&BLOCKS, 2 * transform.length(), Lanes::ZERO, |buffers| {
         let (buffer, spare) = buffers.split_at_mut(transform.length());
         best(ColumnsInPlace { transform, x, columns, block, buffer, spare });
     });

@@ -5,40 +5,11 @@
 //! two-dimensional transform. It is a one-dimensional one of rows · columns numbers, too, once number (k, j) in between is
 //! turned by e^(−2πi·jk/n) and the result is written by columns (Bailey, "FFTs in External or Hierarchical Memory", 1990).
 
-use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::transform::{Complex, Lanes, Pair, Transform, root};
+use crate::signal::parts::Shared;
 use crate::signal::vector::{LANES, Task, Vector};
-
-/// A slice of which tasks write parts that do not overlap, though they lie between each other.
-pub(super) struct Shared<'a, T> {
-    first: *mut T,
-    len: usize,
-    slice: PhantomData<&'a mut [T]>,
-}
-
-// SAFETY: it gives nothing but parts of a slice, which `part` lets nobody share.
-unsafe impl<T: Send> Sync for Shared<'_, T> {}
-
-impl<'a, T> Shared<'a, T> {
-    pub(super) fn new(slice: &'a mut [T]) -> Self {
-        Shared { first: slice.as_mut_ptr(), len: slice.len(), slice: PhantomData }
-    }
-
-    /// A part of the slice.
-    ///
-    /// # Safety
-    ///
-    /// Nothing else may read or write these elements while the part is in use.
-    #[inline(always)]
-    #[allow(clippy::mut_from_ref)] // that is what it is for
-    pub(super) unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
-        assert!(range.start <= range.end && range.end <= self.len, "a part of the slice");
-        // SAFETY: the range is within the slice, and the caller has it alone.
-        unsafe { std::slice::from_raw_parts_mut(self.first.add(range.start), range.len()) }
-    }
-}
 
 /// What turns number (k, j) of the first step's result by e^(−2πi·jk/n): the product of a turn of the column within its
 /// block and one of the block.

@@ -1,0 +1,211 @@
+// Convolution of images with square filters: stride 1, zeros around the image.
+//
+// Images are [batch][channel][row][column], filters [channel out][channel in][row][column].
+
+#include "common.cuh"
+
+// ---- direct: a tile of the image and the filters for it are in shared memory, four channels at a time
+
+static constexpr unsigned int DIRECT_THREADS = 256;
+static constexpr unsigned int TILE_ROWS = 8;
+static constexpr unsigned int TILE_COLUMNS = 32;
+static constexpr unsigned int TILE_CHANNELS = 32;
+// Channels of the image that are in shared memory at a time.
+static constexpr unsigned int DEPTH = 4;
+// Results of a thread: neighbouring pixels of a row, in several channels.
+static constexpr unsigned int THREAD_PIXELS = 4;
+static constexpr unsigned int THREAD_CHANNELS = 8;
+
+// From row to row of the tile with its border: whole vectors.
+template <unsigned int KERNEL> static constexpr unsigned int BORDERED = (TILE_COLUMNS + KERNEL - 1 + 3) / 4 * 4;
+// From weight to weight: the channels, and something to use other banks.
+static constexpr unsigned int WEIGHT_STEP = TILE_CHANNELS + 4;
+
+template <unsigned int KERNEL> struct DirectTile {
+    static constexpr unsigned int ROWS = TILE_ROWS + KERNEL - 1;
+    static constexpr unsigned int FILTER = KERNEL * KERNEL;
+    __align__(16) float image[DEPTH][ROWS][BORDERED<KERNEL>];
+    __align__(16) float weights[DEPTH * FILTER][WEIGHT_STEP];
+
+    // Fetches channels from `first` on; what is outside of the image, or of the channels, is zero.
+    __device__ __forceinline__ void fetch(const float* image_in, const float* weights_in, unsigned int first,
+                                          unsigned int channels_in, unsigned int channels_left, unsigned int size, int top,
+                                          int left) {
+        for (unsigned int i = threadIdx.x; i < DEPTH * ROWS * BORDERED<KERNEL>; i += DIRECT_THREADS) {
+            const unsigned int column = i % BORDERED<KERNEL>, row = i / BORDERED<KERNEL> % ROWS;
+            const unsigned int channel = first + i / (BORDERED<KERNEL> * ROWS);
+            const unsigned int y = top + row, x = left + column; // what is left of the image is a large number
+            const bool inside = channel < channels_in && y < size && x < size;
+            (&image[0][0][0])[i] = inside ? image_in[(static_cast<size_t>(channel) * size + y) * size + x] : 0.0f;
+        }
+        for (unsigned int i = threadIdx.x; i < TILE_CHANNELS * DEPTH * FILTER; i += DIRECT_THREADS) {
+            const unsigned int channel = i / (DEPTH * FILTER), place = i % (DEPTH * FILTER);
+            const bool inside = channel < channels_left && first + place / FILTER < channels_in;
+            const size_t from = (static_cast<size_t>(channel) * channels_in + first) * FILTER + place;
+            weights[place][channel] = inside ? weights_in[from] : 0.0f;
+        }
+    }
+};
+
+template <unsigned int KERNEL>
+static __device__ __forceinline__ void conv2d_direct(const float* image, const float* weights, float* out,
+                                                     unsigned int channels_in, unsigned int channels_out,
+                                                     unsigned int size) {
+    __shared__ DirectTile<KERNEL> tile;
+    const unsigned int tiles_across = (size + TILE_COLUMNS - 1) / TILE_COLUMNS;
+    const unsigned int top = blockIdx.x / tiles_across * TILE_ROWS, left = blockIdx.x % tiles_across * TILE_COLUMNS;
+    const unsigned int first_channel = blockIdx.y * TILE_CHANNELS;
+    image += static_cast<size_t>(blockIdx.z) * channels_in * size * size;
+    weights += static_cast<size_t>(first_channel) * channels_in * KERNEL * KERNEL;
+    const unsigned int x = threadIdx.x % 8 * THREAD_PIXELS, y = threadIdx.x / 8 % TILE_ROWS;
+    const unsigned int channel = threadIdx.x / 64 * THREAD_CHANNELS;
+    float sums[THREAD_CHANNELS][THREAD_PIXELS] = {};
+    for (unsigned int first = 0; first < channels_in; first += DEPTH) {
+        __syncthreads();
+        tile.fetch(image, weights, first, channels_in, channels_out - first_channel, size,
+                   static_cast<int>(top) - static_cast<int>(KERNEL / 2), static_cast<int>(left) - static_cast<int>(KERNEL / 2));
+        __syncthreads();
+#pragma unroll 1
+        for (unsigned int depth = 0; depth < DEPTH; ++depth) {
+#pragma unroll
+            for (unsigned int v = 0; v < KERNEL; ++v) {
+                // A filter's row slides over these.
+                float strip[2 * THREAD_PIXELS];
+                const float* row = &tile.image[depth][y + v][x];
+                *reinterpret_cast<float4*>(strip) = *reinterpret_cast<const float4*>(row);
+                if (KERNEL > 1) {
+                    *reinterpret_cast<float4*>(strip + 4) = *reinterpret_cast<const float4*>(row + 4);
+                }
+#pragma unroll
+                for (unsigned int u = 0; u < KERNEL; ++u) {
+                    const float* from = &tile.weights[(depth * KERNEL + v) * KERNEL + u][channel];
+                    float weight[THREAD_CHANNELS];
+                    *reinterpret_cast<float4*>(weight) = *reinterpret_cast<const float4*>(from);
+                    *reinterpret_cast<float4*>(weight + 4) = *reinterpret_cast<const float4*>(from + 4);
+#pragma unroll
+                    for (unsigned int c = 0; c < THREAD_CHANNELS; ++c) {
+#pragma unroll
+                        for (unsigned int p = 0; p < THREAD_PIXELS; ++p) {
+                            sums[c][p] = fmaf(weight[c], strip[u + p], sums[c][p]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (unsigned int c = 0; c < THREAD_CHANNELS; ++c) {
+        const unsigned int o = first_channel + channel + c;
+        if (o >= channels_out || top + y >= size) {
+            continue;
+        }
+        float* row = out + ((static_cast<size_t>(blockIdx.z) * channels_out + o) * size + top + y) * size;
+#pragma unroll
+        for (unsigned int p = 0; p < THREAD_PIXELS; ++p) {
+            if (left + x + p < size) {
+                row[left + x + p] = sums[c][p];
+            }
+        }
+    }
+}
+
+// Blocks of 256; the grid is tiles of the image, groups of 32 channels, images.
+#define DIRECT(KERNEL)                                                                                                 \
+    extern "C" __global__ void __launch_bounds__(DIRECT_THREADS)                                                       \
+        conv2d_direct_##KERNEL(const float* image, const float* weights, float* out, unsigned int channels_in,         \
+                               unsigned int channels_out, unsigned int size) {                                         \
+        conv2d_direct<KERNEL>(image, weights, out, channels_in, channels_out, size);                                   \
+    }
+DIRECT(1)
+DIRECT(3)
+DIRECT(5)
+
+// ---- implicit product: filters times the matrix of patches, which exists in tiles in shared memory only
+
+static constexpr unsigned int PRODUCT_TILE = 64; // channels, and pixels, of a block
+static constexpr unsigned int PRODUCT_DEPTH = 16;
+static constexpr unsigned int THREAD_TILE = 4; // channels, and pixels, of a thread
+static constexpr unsigned int PER_THREAD = PRODUCT_TILE * PRODUCT_DEPTH / 256;
+
+struct Patches {
+    const float* image; // of this thread's pixel
+    unsigned int size, kernel, patch;
+    int top, left; // of its patch
+    bool exists;
+
+    // What the weight at `place` of a filter is multiplied with.
+    __device__ __forceinline__ float at(unsigned int place) const {
+        const unsigned int filter = kernel * kernel;
+        const unsigned int channel = place / filter, v = place % filter / kernel, u = place % kernel;
+        const unsigned int y = top + v, x = left + u; // what is left of the image is a large number
+        const bool inside = exists && place < patch && y < size && x < size;
+        return inside ? image[(static_cast<size_t>(channel) * size + y) * size + x] : 0.0f;
+    }
+};
+
+// Blocks of 256; the grid is groups of 64 pixels of all images, groups of 64 channels.
+extern "C" __global__ void __launch_bounds__(256)
+    conv2d_implicit(const float* image, const float* weights, float* out, unsigned int channels_in,
+                    unsigned int channels_out, unsigned int size, unsigned int kernel, unsigned int pixels) {
+    __shared__ __align__(16) float filters[PRODUCT_DEPTH][PRODUCT_TILE + 4];
+    __shared__ __align__(16) float patches[PRODUCT_DEPTH][PRODUCT_TILE];
+    const unsigned int plane = size * size, patch = channels_in * kernel * kernel;
+    // This thread fetches weights of one channel and numbers of one pixel.
+    const unsigned int channel = blockIdx.y * PRODUCT_TILE + threadIdx.x / 4, place = threadIdx.x % 4 * PER_THREAD;
+    const unsigned int pixel = blockIdx.x * PRODUCT_TILE + threadIdx.x % PRODUCT_TILE;
+    const unsigned int in_plane = pixel % plane, border = kernel / 2;
+    const Patches source = {image + static_cast<size_t>(pixel / plane) * channels_in * plane,
+                            size,
+                            kernel,
+                            patch,
+                            static_cast<int>(in_plane / size) - static_cast<int>(border),
+                            static_cast<int>(in_plane % size) - static_cast<int>(border),
+                            pixel < pixels};
+    float next_weights[PER_THREAD], next_numbers[PER_THREAD];
+    const auto fetch = [&](unsigned int start) {
+#pragma unroll
+        for (unsigned int i = 0; i < PER_THREAD; ++i) {
+            const unsigned int at = start + place + i;
+            const bool inside = channel < channels_out && at < patch;
+            next_weights[i] = inside ? weights[static_cast<size_t>(channel) * patch + at] : 0.0f;
+            next_numbers[i] = source.at(start + threadIdx.x / PRODUCT_TILE + 4 * i);
+        }
+    };
+    const unsigned int first_channel = threadIdx.x / 16 * THREAD_TILE, first_pixel = threadIdx.x % 16 * THREAD_TILE;
+    float sums[THREAD_TILE][THREAD_TILE] = {};
+    fetch(0);
+    for (unsigned int start = 0; start < patch; start += PRODUCT_DEPTH) {
+        __syncthreads();
+#pragma unroll
+        for (unsigned int i = 0; i < PER_THREAD; ++i) {
+            filters[place + i][threadIdx.x / 4] = next_weights[i];
+            patches[threadIdx.x / PRODUCT_TILE + 4 * i][threadIdx.x % PRODUCT_TILE] = next_numbers[i];
+        }
+        __syncthreads();
+        fetch(start + PRODUCT_DEPTH);
+#pragma unroll
+        for (unsigned int k = 0; k < PRODUCT_DEPTH; ++k) {
+            const float4 a = *reinterpret_cast<const float4*>(&filters[k][first_channel]);
+            const float4 b = *reinterpret_cast<const float4*>(&patches[k][first_pixel]);
+            const float rows[THREAD_TILE] = {a.x, a.y, a.z, a.w}, columns[THREAD_TILE] = {b.x, b.y, b.z, b.w};
+#pragma unroll
+            for (unsigned int i = 0; i < THREAD_TILE; ++i) {
+#pragma unroll
+                for (unsigned int j = 0; j < THREAD_TILE; ++j) {
+                    sums[i][j] = fmaf(rows[i], columns[j], sums[i][j]);
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (unsigned int i = 0; i < THREAD_TILE; ++i) {
+#pragma unroll
+        for (unsigned int j = 0; j < THREAD_TILE; ++j) {
+            const unsigned int o = blockIdx.y * PRODUCT_TILE + first_channel + i;
+            const unsigned int p = blockIdx.x * PRODUCT_TILE + first_pixel + j;
+            if (o < channels_out && p < pixels) {
+                out[(static_cast<size_t>(p / plane) * channels_out + o) * plane + p % plane] = sums[i][j];
+            }
+        }
+    }
+}
