@@ -97,19 +97,12 @@ pub fn conv2d(
     out: &mut [f32],
 ) {
     let shape = Shape::of(weights, channels_in, size, kernel);
-    let images = image.chunks_exact(channels_in * shape.plane());
-    with_scratch(&PADDED, shape.padded_image(), 0.0, |padded| {
-        for (image, out) in images.zip(out.chunks_exact_mut(shape.channels_out * shape.plane())) {
-            pad(shape, image, padded);
-            let groups = out.chunks_mut(CHANNELS * shape.plane());
-            for (out, weights) in groups.zip(weights.chunks(CHANNELS * shape.patch())) {
-                best(Direct { shape, padded, weights, out });
-            }
-        }
+    prepared(shape, image, weights, out, |padded, filters, out| {
+        best(Direct { shape, padded, filters, rows: 0..size, out });
     });
 }
 
-/// [`conv2d`] with groups of output channels shared among all cores.
+/// [`conv2d`] with rows of the image shared among all cores.
 #[kernel_bench(of = conv2d, parallel, threshold = tuned(2_000_000))]
 pub fn conv2d_rayon(
     image: &[f32],
@@ -120,20 +113,12 @@ pub fn conv2d_rayon(
     out: &mut [f32],
 ) {
     let shape = Shape::of(weights, channels_in, size, kernel);
-    let images = image.len() / (channels_in * shape.plane());
-    with_scratch(&PADDED, images * shape.padded_image(), 0.0, |padded| {
-        padded
-            .par_chunks_exact_mut(shape.padded_image())
-            .zip(image.par_chunks_exact(channels_in * shape.plane()))
-            .for_each(|(padded, image)| pad(shape, image, padded));
-        padded
-            .par_chunks_exact(shape.padded_image())
-            .zip(out.par_chunks_exact_mut(shape.channels_out * shape.plane()))
-            .for_each(|(padded, out)| {
-                out.par_chunks_mut(CHANNELS * shape.plane())
-                    .zip(weights.par_chunks(CHANNELS * shape.patch()))
-                    .for_each(|(out, weights)| best(Direct { shape, padded, weights, out }));
-            });
+    let rows = size.div_ceil(4 * rayon::current_num_threads());
+    prepared(shape, image, weights, out, |padded, filters, out| {
+        (0..size.div_ceil(rows)).into_par_iter().for_each(|task| {
+            let rows = task * rows..(task * rows + rows).min(size);
+            best(Direct { shape, padded, filters, rows, out });
+        });
     });
 }
 
@@ -148,20 +133,14 @@ pub fn conv2d_im2col(
     out: &mut [f32],
 ) {
     let shape = Shape::of(weights, channels_in, size, kernel);
-    let images = image.chunks_exact(channels_in * shape.plane());
-    with_scratch(&PADDED, shape.padded_image(), 0.0, |padded| {
-        for (image, out) in images.zip(out.chunks_exact_mut(shape.channels_out * shape.plane())) {
-            pad(shape, image, padded);
-            let out = Shared::new(out);
-            for panel in 0..shape.plane().div_ceil(PIXELS) {
-                patches(shape, padded, weights, panel, &out);
-            }
-        }
+    prepared(shape, image, weights, out, |padded, filters, out| {
+        let panels = 0..shape.plane().div_ceil(PIXELS);
+        panels.for_each(|panel| patches(shape, padded, filters, panel, out));
     });
 }
 
 /// [`conv2d_im2col`] with panels shared among all cores.
-#[kernel_bench(of = conv2d, name = "im2col_rayon", parallel, threshold = tuned(1_000_000))]
+#[kernel_bench(of = conv2d, name = "im2col_rayon", parallel, threshold = tuned(2_000_000))]
 pub fn conv2d_im2col_rayon(
     image: &[f32],
     weights: &[f32],
@@ -171,15 +150,9 @@ pub fn conv2d_im2col_rayon(
     out: &mut [f32],
 ) {
     let shape = Shape::of(weights, channels_in, size, kernel);
-    let images = image.chunks_exact(channels_in * shape.plane());
-    with_scratch(&PADDED, shape.padded_image(), 0.0, |padded| {
-        for (image, out) in images.zip(out.chunks_exact_mut(shape.channels_out * shape.plane())) {
-            pad(shape, image, padded);
-            let (padded, out) = (&*padded, Shared::new(out));
-            (0..shape.plane().div_ceil(PIXELS))
-                .into_par_iter()
-                .for_each(|panel| patches(shape, padded, weights, panel, &out));
-        }
+    prepared(shape, image, weights, out, |padded, filters, out| {
+        let panels = (0..shape.plane().div_ceil(PIXELS)).into_par_iter();
+        panels.for_each(|panel| patches(shape, padded, filters, panel, out));
     });
 }
 
@@ -246,10 +219,48 @@ fn implicit(
 }
 
 thread_local! {
-    /// An image, or several, with a border of zeros.
+    /// An image with a border of zeros.
     static PADDED: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+    /// The weights of all groups of output channels.
+    static FILTERS: RefCell<Vec<Filters>> = const { RefCell::new(Vec::new()) };
     /// A panel of the matrix of patches.
     static PANEL: RefCell<Vec<[f32; PIXELS]>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A weight of each channel of a group.
+type Filters = [f32; CHANNELS];
+
+/// Calls a function for every image, with its padded copy, the weights by groups of channels, and its results.
+fn prepared(
+    shape: Shape,
+    image: &[f32],
+    weights: &[f32],
+    out: &mut [f32],
+    mut function: impl FnMut(&[f32], &[Filters], &Shared<'_, f32>),
+) {
+    let groups = shape.channels_out.div_ceil(CHANNELS);
+    let images = image.chunks_exact(shape.channels_in * shape.plane());
+    let outs = out.chunks_exact_mut(shape.channels_out * shape.plane());
+    with_scratch(&FILTERS, groups * shape.patch(), [0.0; CHANNELS], |filters| {
+        group(shape, weights, filters);
+        with_scratch(&PADDED, shape.padded_image(), 0.0, |padded| {
+            for (image, out) in images.zip(outs) {
+                pad(shape, image, padded);
+                function(padded, filters, &Shared::new(out));
+            }
+        });
+    });
+}
+
+/// Weights of the channels of a group become neighbours; channels that do not exist have zeros.
+fn group(shape: Shape, weights: &[f32], filters: &mut [Filters]) {
+    filters.fill([0.0; CHANNELS]);
+    for (channel, weights) in weights.chunks_exact(shape.patch()).enumerate() {
+        let group = &mut filters[channel / CHANNELS * shape.patch()..];
+        for (to, weight) in group.iter_mut().zip(weights) {
+            to[channel % CHANNELS] = *weight;
+        }
+    }
 }
 
 /// Copies an image into the middle of zeros.
@@ -266,90 +277,115 @@ fn pad(shape: Shape, image: &[f32], padded: &mut [f32]) {
     }
 }
 
-/// All pixels of a group of output channels.
+/// Some rows of the image, in all output channels.
 struct Direct<'a> {
     shape: Shape,
     padded: &'a [f32],
-    weights: &'a [f32],
-    out: &'a mut [f32],
+    filters: &'a [Filters],
+    rows: Range<usize>,
+    out: &'a Shared<'a, f32>,
 }
 
 impl Task for Direct<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vector>(self) {
-        let Direct { shape, padded, weights, out } = self;
-        let Shape { size, kernel, .. } = shape;
-        let (row, plane, patch) = (shape.padded_row(), shape.padded_plane(), shape.patch());
-        // Channels that do not exist are computed from the weights of the first, and not written.
-        let filters: [&[f32]; CHANNELS] = std::array::from_fn(|channel| {
-            let start = if channel * patch < weights.len() { channel * patch } else { 0 };
-            &weights[start..start + patch]
-        });
-        for y in 0..size {
-            for x in (0..size).step_by(PIXELS) {
-                let mut sums = [[V::splat(0.0); 2]; CHANNELS];
-                let mut place = 0;
-                for planes in padded.chunks_exact(plane) {
-                    for v in 0..kernel {
-                        for u in 0..kernel {
-                            let start = (y + v) * row + x + u;
-                            add_products(
-                                &mut sums,
-                                &filters,
-                                place,
-                                &planes[start..start + PIXELS],
-                            );
-                            place += 1;
-                        }
+    fn run<V: Vector>(mut self) {
+        for y in std::mem::take(&mut self.rows) {
+            for group in 0..self.shape.channels_out.div_ceil(CHANNELS) {
+                for x in (0..self.shape.size).step_by(PIXELS) {
+                    if V::MANY {
+                        self.tile::<V, CHANNELS, 2>(group, 0, y, x);
+                        continue;
                     }
-                }
-                let range = x..(x + PIXELS).min(size);
-                for (out, sums) in out.chunks_exact_mut(size * size).zip(sums) {
-                    write_pixels(sums, &mut out[y * size..][range.clone()]);
+                    for part in 0..2 {
+                        self.tile::<V, { CHANNELS / 2 }, 1>(group, part, y, x);
+                        self.tile::<V, { CHANNELS / 2 }, 1>(group, part, y, x + LANES);
+                    }
                 }
             }
         }
     }
 }
 
-/// sums[c] ← sums[c] + filters[c][place] · pixels
-#[inline(always)]
-fn add_products<V: Vector>(
-    sums: &mut [[V; 2]; CHANNELS],
-    filters: &[&[f32]; CHANNELS],
-    place: usize,
-    pixels: &[f32],
-) {
-    let [low, high] = pixels.as_chunks::<LANES>().0 else { return };
-    let (low, high) = (V::load(low), V::load(high));
-    for (sums, filter) in sums.iter_mut().zip(filters) {
-        let weight = V::splat(filter[place]);
-        sums[0] = weight.multiply_add(low, sums[0]);
-        sums[1] = weight.multiply_add(high, sums[1]);
+impl Direct<'_> {
+    /// The results of a part of a group of channels, for some vectors of a row.
+    #[inline(always)]
+    fn tile<V: Vector, const C: usize, const P: usize>(
+        &self,
+        group: usize,
+        part: usize,
+        y: usize,
+        x: usize,
+    ) {
+        let Direct { shape, padded, filters, out, .. } = self;
+        let (row, plane, patch) = (shape.padded_row(), shape.padded_plane(), shape.patch());
+        let mut sums = [[V::splat(0.0); P]; C];
+        let mut filters = filters[group * patch..][..patch].iter();
+        for plane in padded.chunks_exact(plane) {
+            for v in 0..shape.kernel {
+                let pixels = &plane[(y + v) * row + x..][..shape.kernel - 1 + P * LANES];
+                for (pixels, filters) in pixels.windows(P * LANES).zip(&mut filters) {
+                    add_products(&mut sums, filters, part, pixels);
+                }
+            }
+        }
+        let pixels = y * shape.size + x..y * shape.size + (x + P * LANES).min(shape.size);
+        write_tile(*shape, sums, group * CHANNELS + part * C, pixels, out);
     }
 }
 
-/// As many pixels as there is room for.
+/// sums[c] ← sums[c] + filters[c] · pixels, for a part of the channels
 #[inline(always)]
-fn write_pixels<V: Vector>(sums: [V; 2], out: &mut [f32]) {
-    let mut pixels = [0.0; PIXELS];
-    for (to, sum) in pixels.as_chunks_mut::<LANES>().0.iter_mut().zip(sums) {
-        sum.store(to);
+fn add_products<V: Vector, const C: usize, const P: usize>(
+    sums: &mut [[V; P]; C],
+    filters: &Filters,
+    part: usize,
+    pixels: &[f32],
+) {
+    let (filters, pixels) = (&filters.as_chunks::<C>().0[part], pixels.as_chunks::<LANES>().0);
+    let mut vectors = [V::splat(0.0); P];
+    for (vector, pixels) in vectors.iter_mut().zip(pixels) {
+        *vector = V::load(pixels);
     }
-    out.copy_from_slice(&pixels[..out.len()]);
+    for c in 0..C {
+        let weight = V::splat(filters[c]);
+        for p in 0..P {
+            sums[c][p] = weight.multiply_add(vectors[p], sums[c][p]);
+        }
+    }
+}
+
+/// Results of channels from `first` on: as many channels as there are, and as many pixels.
+#[inline(always)]
+fn write_tile<V: Vector, const C: usize, const P: usize>(
+    shape: Shape,
+    sums: [[V; P]; C],
+    first: usize,
+    pixels: Range<usize>,
+    out: &Shared<'_, f32>,
+) {
+    if pixels.is_empty() {
+        return;
+    }
+    for (channel, sums) in (first..shape.channels_out).zip(sums) {
+        let start = channel * shape.plane();
+        // SAFETY: no other task has these pixels.
+        let out = unsafe { out.part(start + pixels.start..start + pixels.end) };
+        for (to, sum) in out.chunks_mut(LANES).zip(sums) {
+            let mut numbers = [0.0; LANES];
+            sum.store(&mut numbers);
+            to.copy_from_slice(&numbers[..to.len()]);
+        }
+    }
 }
 
 /// The panel of patches of some pixels, and its product with all filters.
-fn patches(shape: Shape, padded: &[f32], weights: &[f32], panel: usize, out: &Shared<'_, f32>) {
+fn patches(shape: Shape, padded: &[f32], filters: &[Filters], panel: usize, out: &Shared<'_, f32>) {
     let pixels = panel * PIXELS..(panel * PIXELS + PIXELS).min(shape.plane());
     with_scratch(&PANEL, shape.patch(), [0.0; PIXELS], |panel| {
         gather(shape, padded, pixels.clone(), panel);
-        for (group, weights) in weights.chunks(CHANNELS * shape.patch()).enumerate() {
-            let first = group * CHANNELS;
-            best(Product { shape, panel, weights, first, pixels: pixels.clone(), out });
-        }
+        best(Product { shape, panel, filters, pixels, out });
     });
 }
 
@@ -357,30 +393,40 @@ fn patches(shape: Shape, padded: &[f32], weights: &[f32], panel: usize, out: &Sh
 fn gather(shape: Shape, padded: &[f32], pixels: Range<usize>, panel: &mut [[f32; PIXELS]]) {
     let Shape { size, kernel, .. } = shape;
     let row = shape.padded_row();
-    let mut rows = panel.iter_mut();
-    for plane in padded.chunks_exact(shape.padded_plane()) {
-        for v in 0..kernel {
-            for (u, to) in (0..kernel).zip(&mut rows) {
-                // Pixels of one row of the image are neighbours.
-                let mut pixel = pixels.start;
-                while pixel < pixels.end {
-                    let (y, x) = (pixel / size, pixel % size);
-                    let run = (size - x).min(pixels.end - pixel);
-                    let from = &plane[(y + v) * row + x + u..][..run];
-                    to[pixel - pixels.start..][..run].copy_from_slice(from);
-                    pixel += run;
+    let mut pixel = pixels.start;
+    while pixel < pixels.end {
+        // Pixels of one row of the image are neighbours.
+        let (y, x) = (pixel / size, pixel % size);
+        let run = (size - x).min(pixels.end - pixel);
+        let to = pixel - pixels.start;
+        for (planes, panel) in
+            padded.chunks_exact(shape.padded_plane()).zip(panel.chunks_exact_mut(kernel * kernel))
+        {
+            for (v, panel) in panel.chunks_exact_mut(kernel).enumerate() {
+                let from = &planes[(y + v) * row + x..];
+                for (u, panel) in panel.iter_mut().enumerate() {
+                    copy(&from[u..u + run], &mut panel[to..to + run]);
                 }
             }
         }
+        pixel += run;
     }
 }
 
-/// A panel times the filters of a group of output channels.
+/// A whole panel's width is copied without a call.
+#[inline(always)]
+fn copy(from: &[f32], to: &mut [f32]) {
+    match (from.as_array::<PIXELS>(), to.len()) {
+        (Some(from), PIXELS) => to.copy_from_slice(from),
+        _ => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
+    }
+}
+
+/// A panel times the filters of all output channels.
 struct Product<'a> {
     shape: Shape,
     panel: &'a [[f32; PIXELS]],
-    weights: &'a [f32],
-    first: usize,
+    filters: &'a [Filters],
     pixels: Range<usize>,
     out: &'a Shared<'a, f32>,
 }
@@ -390,22 +436,36 @@ impl Task for Product<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let Product { shape, panel, weights, first, pixels, out } = self;
-        let patch = shape.patch();
-        let filters: [&[f32]; CHANNELS] = std::array::from_fn(|channel| {
-            let start = if channel * patch < weights.len() { channel * patch } else { 0 };
-            &weights[start..start + patch]
-        });
-        let mut sums = [[V::splat(0.0); 2]; CHANNELS];
-        for (place, pixels) in panel.iter().enumerate() {
-            add_products(&mut sums, &filters, place, pixels);
+        for group in 0..self.shape.channels_out.div_ceil(CHANNELS) {
+            if V::MANY {
+                self.tile::<V, CHANNELS, 2>(group, 0, 0);
+                continue;
+            }
+            for part in 0..2 {
+                self.tile::<V, { CHANNELS / 2 }, 1>(group, part, 0);
+                self.tile::<V, { CHANNELS / 2 }, 1>(group, part, LANES);
+            }
         }
-        let channels = weights.len() / patch;
-        for (channel, sums) in (first..first + channels).zip(sums) {
-            let start = channel * shape.plane();
-            // SAFETY: no other panel has these pixels.
-            write_pixels(sums, unsafe { out.part(start + pixels.start..start + pixels.end) });
+    }
+}
+
+impl Product<'_> {
+    /// The results of a part of a group of channels, for some vectors of pixels.
+    #[inline(always)]
+    fn tile<V: Vector, const C: usize, const P: usize>(
+        &self,
+        group: usize,
+        part: usize,
+        first: usize,
+    ) {
+        let Product { shape, panel, filters, pixels, out } = self;
+        let filters = &filters[group * shape.patch()..];
+        let mut sums = [[V::splat(0.0); P]; C];
+        for (pixels, filters) in panel.iter().zip(filters) {
+            add_products(&mut sums, filters, part, &pixels[first..first + P * LANES]);
         }
+        let range = pixels.start + first..(pixels.start + first + P * LANES).min(pixels.end);
+        write_tile(*shape, sums, group * CHANNELS + part * C, range, out);
     }
 }
 

@@ -15,6 +15,8 @@ pub(super) type Numbers = [f32; LANES];
 
 /// Sixteen numbers in registers.
 pub(super) trait Vector: Copy {
+    /// Whether two dozen of them fit into registers at once.
+    const MANY: bool;
     /// The same number sixteen times.
     fn splat(value: f32) -> Self;
     /// What is in memory.
@@ -76,6 +78,8 @@ impl Portable {
 }
 
 impl Vector for Portable {
+    const MANY: bool = false;
+
     #[inline(always)]
     fn splat(value: f32) -> Self {
         Portable([value; LANES])
@@ -221,6 +225,8 @@ mod x86 {
     }
 
     impl Vector for Avx512 {
+        const MANY: bool = true;
+
         #[inline(always)]
         fn splat(value: f32) -> Self {
             // SAFETY: the machine has AVX-512.
@@ -349,6 +355,8 @@ mod x86 {
     }
 
     impl Vector for Avx2 {
+        const MANY: bool = false;
+
         #[inline(always)]
         fn splat(value: f32) -> Self {
             // SAFETY: the machine has AVX2.

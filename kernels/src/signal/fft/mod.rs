@@ -14,7 +14,7 @@ use std::ops::Range;
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-use self::steps::{ColumnsInPlace, ColumnsStep, Order, RowsStep, Turns};
+use self::steps::{ColumnsInPlace, ColumnsStep, Order, RowsStep, TOGETHER, Turns};
 use self::transform::{Lanes, Transform};
 use super::parts::{Shared, with_scratch};
 use super::vector::{LANES, best};
@@ -160,10 +160,7 @@ pub fn fft_3d(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
     for (x, out) in x.chunks_exact(matrix).zip(out.chunks_exact_mut(matrix)) {
         fft_2d(x, &plan.matrix, out);
     }
-    let out = Shared::new(out);
-    for block in 0..(matrix / 2).div_ceil(LANES) {
-        stack_step(&plan.depth, &out, matrix / 2, block);
-    }
+    stack_step(&plan.depth, &Shared::new(out), matrix / 2, 0..(matrix / 2).div_ceil(LANES));
 }
 
 /// [`fft_3d`] with matrices, then blocks of columns of the stack, shared among all cores.
@@ -174,15 +171,14 @@ pub fn fft_3d_rayon(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
         .zip(out.par_chunks_exact_mut(matrix))
         .for_each(|(x, out)| fft_2d(x, &plan.matrix, out));
     let out = Shared::new(out);
-    (0..(matrix / 2).div_ceil(LANES))
-        .into_par_iter()
-        .for_each(|block| stack_step(&plan.depth, &out, matrix / 2, block));
+    let blocks = (matrix / 2).div_ceil(LANES);
+    tasks(blocks).for_each(|range| stack_step(&plan.depth, &out, matrix / 2, range));
 }
 
 thread_local! {
     /// The matrix between two steps.
     static MATRIX: RefCell<Vec<Lanes>> = const { RefCell::new(Vec::new()) };
-    /// Two blocks of columns or rows.
+    /// Some blocks of columns or rows.
     static BLOCKS: RefCell<Vec<Lanes>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -216,13 +212,30 @@ fn on_all_cores(
     let groups = columns.length().div_ceil(LANES);
     with_scratch(&MATRIX, groups * rows.length(), Lanes::ZERO, |scratch| {
         let shared = Shared::new(scratch);
-        (0..rows.length().div_ceil(LANES))
-            .into_par_iter()
-            .for_each(|block| first_step(columns, turns, x, block..block + 1, &shared));
-        scratch.par_chunks_exact_mut(rows.length()).enumerate().for_each(|(block, scratch)| {
-            second_step(rows, order, scratch, columns.length(), block, &out)
+        let blocks = rows.length().div_ceil(LANES);
+        tasks(blocks).for_each(|range| first_step(columns, turns, x, range, &shared));
+        tasks(groups).for_each(|range| {
+            let length = rows.length();
+            // SAFETY: no other task has these blocks, and the first step is over.
+            let part = unsafe { shared.part(range.start * length..range.end * length) };
+            second_step(rows, order, part, columns.length(), range.start, &out);
         });
     });
+}
+
+/// Ranges of blocks for tasks: [`TOGETHER`] if there are enough for all cores.
+fn tasks(blocks: usize) -> impl IndexedParallelIterator<Item = Range<usize>> {
+    let together = (blocks / (2 * rayon::current_num_threads())).clamp(1, TOGETHER);
+    (0..blocks.div_ceil(together)).into_par_iter().map(move |task| {
+        let start = task * together;
+        start..(start + together).min(blocks)
+    })
+}
+
+/// Parts of a range of blocks that are read and written together.
+fn parts(blocks: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = blocks.end;
+    blocks.step_by(TOGETHER).map(move |start| start..(start + TOGETHER).min(end))
 }
 
 /// The first step for blocks of columns.
@@ -233,16 +246,16 @@ fn first_step(
     blocks: Range<usize>,
     scratch: &Shared<'_, Lanes>,
 ) {
-    with_scratch(&BLOCKS, 2 * transform.length(), Lanes::ZERO, |buffers| {
-        let (buffer, spare) = buffers.split_at_mut(transform.length());
-        for block in blocks {
-            let (buffer, spare) = (&mut *buffer, &mut *spare);
-            best(ColumnsStep { transform, turns, x, block, scratch, buffer, spare });
+    let room = (TOGETHER.min(blocks.len()) + 1) * transform.length();
+    with_scratch(&BLOCKS, room, Lanes::ZERO, |buffers| {
+        for blocks in parts(blocks) {
+            let buffers = &mut *buffers;
+            best(ColumnsStep { transform, turns, x, blocks, scratch, buffers });
         }
     });
 }
 
-/// The second step for blocks of rows.
+/// The second step for blocks of rows, from `first` on.
 fn second_step(
     transform: &Transform,
     order: Order,
@@ -251,23 +264,26 @@ fn second_step(
     first: usize,
     out: &Shared<'_, f32>,
 ) {
-    with_scratch(&BLOCKS, transform.length(), Lanes::ZERO, |spare| {
-        for (block, scratch) in scratch.chunks_exact_mut(transform.length()).enumerate() {
-            let (spare, block) = (&mut *spare, first + block);
-            best(RowsStep { transform, order, scratch, spare, rows, block, out });
+    let together = TOGETHER * transform.length();
+    with_scratch(&BLOCKS, together.min(scratch.len()), Lanes::ZERO, |spare| {
+        for (part, scratch) in scratch.chunks_mut(together).enumerate() {
+            let (spare, first) = (&mut *spare, first + part * TOGETHER);
+            best(RowsStep { transform, order, rows, first, scratch, spare, out });
         }
     });
 }
 
-/// The transform along the stack, of a block of columns.
-fn stack_step(transform: &Transform, x: &Shared<'_, f32>, columns: usize, block: usize) {
-    with_scratch(&BLOCKS, 2 * transform.length(), Lanes::ZERO, |buffers| {
-        let (buffer, spare) = buffers.split_at_mut(transform.length());
-        best(ColumnsInPlace { transform, x, columns, block, buffer, spare });
+/// The transform along the stack, of blocks of columns.
+fn stack_step(transform: &Transform, x: &Shared<'_, f32>, columns: usize, blocks: Range<usize>) {
+    with_scratch(&BLOCKS, 2 * TOGETHER * transform.length(), Lanes::ZERO, |buffers| {
+        for blocks in parts(blocks) {
+            let buffers = &mut *buffers;
+            best(ColumnsInPlace { transform, x, columns, blocks, buffers });
+        }
     });
 }
 
-/// Sum by sum up to 256 numbers, and by the definition of half the length above; odd lengths are sums, too.
+/// The sums of the definition for short and odd lengths, and by two transforms of half the length otherwise.
 fn fft_in_f64(x: &[(f64, f64)]) -> Vec<(f64, f64)> {
     use std::f64::consts::TAU;
     let n = x.len();
@@ -284,15 +300,16 @@ fn fft_in_f64(x: &[(f64, f64)]) -> Vec<(f64, f64)> {
     }
     let half =
         |first: usize| fft_in_f64(&x.iter().skip(first).step_by(2).copied().collect::<Vec<_>>());
-    let (even, odd) = (half(0), half(1));
+    let (even, odd) =
+        if n < 1 << 14 { (half(0), half(1)) } else { rayon::join(|| half(0), || half(1)) };
     let at = |k: usize| {
         let (even, odd) = (even[k % (n / 2)], turned(odd[k % (n / 2)], k));
         (even.0 + odd.0, even.1 + odd.1)
     };
-    (0..n).map(at).collect()
+    (0..n).into_par_iter().with_min_len(1 << 13).map(at).collect()
 }
 
-/// Transforms numbers that are `stride` apart, for every place to begin within blocks of `block`.
+/// Transforms all columns of matrices with rows of `stride` numbers.
 fn along_f64(x: &mut [f64], length: usize, stride: usize) {
     for block in x.chunks_exact_mut(2 * length * stride) {
         for first in 0..stride {

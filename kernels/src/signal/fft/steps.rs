@@ -89,20 +89,23 @@ fn transpose<V: Vector>(rows: [Pair<V>; LANES]) -> [Pair<V>; LANES] {
     columns
 }
 
+/// Blocks that a task reads or writes together: lines of memory that are neighbours, for pages are far apart.
+pub(super) const TOGETHER: usize = 4;
+
 /// Columns of a block: sixteen, or what is left of them.
 fn columns_of(block: usize, columns: usize) -> Range<usize> {
     block * LANES..(block * LANES + LANES).min(columns)
 }
 
-/// The first step for a block of columns of the matrix `x`: into `scratch`, in blocks of sixteen rows.
+/// The first step for a few blocks of columns of the matrix `x`: into `scratch`, in blocks of sixteen rows.
 pub(super) struct ColumnsStep<'a> {
     pub(super) transform: &'a Transform,
     pub(super) turns: Option<&'a Turns>,
     pub(super) x: &'a [f32],
-    pub(super) block: usize,
+    pub(super) blocks: Range<usize>,
     pub(super) scratch: &'a Shared<'a, Lanes>,
-    pub(super) buffer: &'a mut [Lanes],
-    pub(super) spare: &'a mut [Lanes],
+    /// Room for the blocks, and for one more.
+    pub(super) buffers: &'a mut [Lanes],
 }
 
 impl Task for ColumnsStep<'_> {
@@ -110,28 +113,46 @@ impl Task for ColumnsStep<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let ColumnsStep { transform, turns, x, block, scratch, buffer, spare } = self;
+        let ColumnsStep { transform, turns, x, blocks, scratch, buffers } = self;
         let rows = transform.length();
         let columns = x.len() / 2 / rows;
-        let range = columns_of(block, columns);
-        for (row, to) in x.chunks_exact(2 * columns).zip(&mut *buffer) {
-            load_pairs::<V>(&row[2 * range.start..2 * range.end]).store(to);
+        let (buffers, spare) = buffers.split_at_mut(blocks.len() * rows);
+        for (i, row) in x.chunks_exact(2 * columns).enumerate() {
+            for (block, buffer) in blocks.clone().zip(buffers.chunks_exact_mut(rows)) {
+                let range = columns_of(block, columns);
+                load_pairs::<V>(&row[2 * range.start..2 * range.end]).store(&mut buffer[i]);
+            }
         }
-        let result = transform.run::<V>(buffer, spare);
-        for (group, sixteen) in result.chunks(LANES).enumerate() {
-            let mut square = [Pair::<V>::splat(Complex { re: 0.0, im: 0.0 }); LANES];
-            for (i, (to, lanes)) in square.iter_mut().zip(sixteen).enumerate() {
-                *to = Pair::load(lanes);
-                if let Some(turns) = turns {
-                    *to = to.multiply(turns.of(group * LANES + i, block));
-                }
+        for (block, buffer) in blocks.zip(buffers.chunks_exact_mut(rows)) {
+            let result = transform.run::<V>(buffer, spare);
+            write_transposed::<V>(result, turns, block, columns, scratch);
+        }
+    }
+}
+
+/// Turns the results of a block of columns, and writes them in blocks of sixteen rows.
+#[inline(always)]
+fn write_transposed<V: Vector>(
+    result: &[Lanes],
+    turns: Option<&Turns>,
+    block: usize,
+    columns: usize,
+    scratch: &Shared<'_, Lanes>,
+) {
+    let range = columns_of(block, columns);
+    for (group, sixteen) in result.chunks(LANES).enumerate() {
+        let mut square = [Pair::<V>::splat(Complex { re: 0.0, im: 0.0 }); LANES];
+        for (i, (to, lanes)) in square.iter_mut().zip(sixteen).enumerate() {
+            *to = Pair::load(lanes);
+            if let Some(turns) = turns {
+                *to = to.multiply(turns.of(group * LANES + i, block));
             }
-            let (start, end) = (group * columns + range.start, group * columns + range.end);
-            // SAFETY: no other block has these columns.
-            let to = unsafe { scratch.part(start..end) };
-            for (to, pair) in to.iter_mut().zip(transpose(square)) {
-                pair.store(to);
-            }
+        }
+        let (start, end) = (group * columns + range.start, group * columns + range.end);
+        // SAFETY: no other block has these columns.
+        let to = unsafe { scratch.part(start..end) };
+        for (to, pair) in to.iter_mut().zip(transpose(square)) {
+            pair.store(to);
         }
     }
 }
@@ -145,14 +166,16 @@ pub(super) enum Order {
     Columns,
 }
 
-/// The second step for a block of rows, which is all of `scratch`: to its place in `out`, a matrix of so many rows.
+/// The second step for a few blocks of rows, from `first` on, which are all of `scratch`: to their places in `out`, a matrix
+/// of so many rows.
 pub(super) struct RowsStep<'a> {
     pub(super) transform: &'a Transform,
     pub(super) order: Order,
-    pub(super) scratch: &'a mut [Lanes],
-    pub(super) spare: &'a mut [Lanes],
     pub(super) rows: usize,
-    pub(super) block: usize,
+    pub(super) first: usize,
+    pub(super) scratch: &'a mut [Lanes],
+    /// As much room.
+    pub(super) spare: &'a mut [Lanes],
     pub(super) out: &'a Shared<'a, f32>,
 }
 
@@ -161,19 +184,31 @@ impl Task for RowsStep<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let RowsStep { transform, order, scratch, spare, rows, block, out } = self;
-        let range = columns_of(block, rows);
-        let result = transform.run::<V>(scratch, spare);
+        let RowsStep { transform, order, rows, first, scratch, spare, out } = self;
+        let length = transform.length();
+        let blocks = scratch.len() / length;
+        let mut results: [&[Lanes]; TOGETHER] = [&[]; TOGETHER];
+        let buffers = scratch.chunks_exact_mut(length).zip(spare.chunks_exact_mut(length));
+        for (result, (buffer, spare)) in results.iter_mut().zip(buffers) {
+            *result = transform.run::<V>(buffer, spare);
+        }
         match order {
             Order::Columns => {
-                for (k, lanes) in result.iter().enumerate() {
-                    let (start, end) = (k * rows + range.start, k * rows + range.end);
-                    // SAFETY: no other block has these rows.
-                    let to = unsafe { out.part(2 * start..2 * end) };
-                    store_pairs(to, Pair::<V>::load(lanes));
+                for k in 0..length {
+                    for (block, result) in results[..blocks].iter().enumerate() {
+                        let range = columns_of(first + block, rows);
+                        let (start, end) = (k * rows + range.start, k * rows + range.end);
+                        // SAFETY: no other block has these rows.
+                        let to = unsafe { out.part(2 * start..2 * end) };
+                        store_pairs(to, Pair::<V>::load(&result[k]));
+                    }
                 }
             }
-            Order::Rows => write_rows::<V>(result, range, out),
+            Order::Rows => {
+                for (block, result) in results[..blocks].iter().enumerate() {
+                    write_rows::<V>(result, columns_of(first + block, rows), out);
+                }
+            }
         }
     }
 }
@@ -195,14 +230,14 @@ fn write_rows<V: Vector>(result: &[Lanes], range: Range<usize>, out: &Shared<'_,
     }
 }
 
-/// Transforms a block of columns of the matrix `x` in its place.
+/// Transforms a few blocks of columns of the matrix `x` in their places.
 pub(super) struct ColumnsInPlace<'a> {
     pub(super) transform: &'a Transform,
     pub(super) x: &'a Shared<'a, f32>,
     pub(super) columns: usize,
-    pub(super) block: usize,
-    pub(super) buffer: &'a mut [Lanes],
-    pub(super) spare: &'a mut [Lanes],
+    pub(super) blocks: Range<usize>,
+    /// Twice the room for the blocks.
+    pub(super) buffers: &'a mut [Lanes],
 }
 
 impl Task for ColumnsInPlace<'_> {
@@ -210,16 +245,29 @@ impl Task for ColumnsInPlace<'_> {
 
     #[inline(always)]
     fn run<V: Vector>(self) {
-        let ColumnsInPlace { transform, x, columns, block, buffer, spare } = self;
-        let range = columns_of(block, columns);
-        let row = |i: usize| 2 * (i * columns + range.start)..2 * (i * columns + range.end);
-        for (i, to) in buffer[..transform.length()].iter_mut().enumerate() {
-            // SAFETY: no other block has these columns.
-            load_pairs::<V>(unsafe { x.part(row(i)) }).store(to);
+        let ColumnsInPlace { transform, x, columns, blocks, buffers } = self;
+        let length = transform.length();
+        let place = |i: usize, block: usize| {
+            let range = columns_of(block, columns);
+            2 * (i * columns + range.start)..2 * (i * columns + range.end)
+        };
+        let (buffers, spare) = buffers.split_at_mut(blocks.len() * length);
+        for i in 0..length {
+            for (block, buffer) in blocks.clone().zip(buffers.chunks_exact_mut(length)) {
+                // SAFETY: no other task has these columns.
+                load_pairs::<V>(unsafe { x.part(place(i, block)) }).store(&mut buffer[i]);
+            }
         }
-        for (i, lanes) in transform.run::<V>(buffer, spare).iter().enumerate() {
-            // SAFETY: no other block has these columns.
-            store_pairs(unsafe { x.part(row(i)) }, Pair::<V>::load(lanes));
+        let mut results: [&[Lanes]; TOGETHER] = [&[]; TOGETHER];
+        let buffers = buffers.chunks_exact_mut(length).zip(spare.chunks_exact_mut(length));
+        for (result, (buffer, spare)) in results.iter_mut().zip(buffers) {
+            *result = transform.run::<V>(buffer, spare);
+        }
+        for i in 0..length {
+            for (block, result) in blocks.clone().zip(results) {
+                // SAFETY: no other task has these columns.
+                store_pairs(unsafe { x.part(place(i, block)) }, Pair::<V>::load(&result[i]));
+            }
         }
     }
 }
