@@ -9,9 +9,6 @@ static constexpr unsigned int THREADS = 256;
 static constexpr unsigned int SUMS = 4;
 
 static __device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + __expf(-x)); }
-// Near zero tanhf is a polynomial, and it is exact to some units in the last place everywhere.
-static __device__ __forceinline__ float flat(float x) { return tanhf(x); }
-
 // What distinguishes the two cells; c is null in a GRU.
 struct Lstm {
     static constexpr unsigned int GATES = 4;
@@ -19,9 +16,9 @@ struct Lstm {
     static __device__ constexpr unsigned int hidden_sum(unsigned int gate) { return gate; }
     static __device__ __forceinline__ void finish(const float (&sums)[SUMS], const float* h, const float* c, float* h_out,
                                                   float* c_out, size_t place) {
-        const float next = sigmoid(sums[1]) * c[place] + sigmoid(sums[0]) * flat(sums[2]);
+        const float next = sigmoid(sums[1]) * c[place] + sigmoid(sums[0]) * tanhf(sums[2]);
         c_out[place] = next;
-        h_out[place] = sigmoid(sums[3]) * flat(next);
+        h_out[place] = sigmoid(sums[3]) * tanhf(next);
     }
 };
 
@@ -32,7 +29,7 @@ struct Gru {
     static __device__ __forceinline__ void finish(const float (&sums)[SUMS], const float* h, const float* c, float* h_out,
                                                   float* c_out, size_t place) {
         const float z = sigmoid(sums[1]);
-        const float n = flat(sums[2] + sigmoid(sums[0]) * sums[3]);
+        const float n = tanhf(sums[2] + sigmoid(sums[0]) * sums[3]);
         h_out[place] = (1.0f - z) * n + z * h[place];
     }
 };
@@ -61,7 +58,6 @@ template <unsigned int GATES, typename Sum>
 static __device__ __forceinline__ void warp_products(float (&sums)[SUMS][WARP_ROWS], const float* weights, size_t apart,
                                                      const float* vectors, unsigned int length, unsigned int rows, Sum sum) {
     const unsigned int lane = threadIdx.x % WARP;
-    unsigned int start = 0;
     if (length % 4 == 0 && is_aligned(weights) && is_aligned(vectors)) {
         for (unsigned int k = 4 * lane; k < length; k += 4 * WARP) {
             Pack<float> w[GATES];
@@ -85,7 +81,7 @@ static __device__ __forceinline__ void warp_products(float (&sums)[SUMS][WARP_RO
         }
         return;
     }
-    for (unsigned int k = start + lane; k < length; k += WARP) {
+    for (unsigned int k = lane; k < length; k += WARP) {
 #pragma unroll
         for (unsigned int gate = 0; gate < GATES; ++gate) {
             const float w = weights[gate * apart + k];
@@ -130,21 +126,27 @@ template <typename Cell> static __device__ __forceinline__ void by_warps(const A
     }
 }
 
-// ---- many rows: a block computes 16 units for 64 rows, from tiles in shared memory
+// ---- many rows: a block computes 8 units for 64 rows, from tiles in shared memory, in four groups of threads that share
+// the numbers of each sum, so that there are enough warps on every multiprocessor
 
-static constexpr unsigned int TILE_UNITS = 16;
+static constexpr unsigned int GROUPS = 4;
+static constexpr unsigned int GROUP_THREADS = 128;
+static constexpr unsigned int TILE_THREADS = GROUPS * GROUP_THREADS;
+static constexpr unsigned int TILE_UNITS = 8;
 static constexpr unsigned int TILE_ROWS = 64;
+// Numbers of a sum that a group has in shared memory.
 static constexpr unsigned int TILE_DEPTH = 16;
 // Rows of a thread, which has all sums of one unit.
 static constexpr unsigned int THREAD_ROWS = 4;
 
-// From number to number of a tile: its width, and something to use other banks.
-static constexpr unsigned int TILE_STEP = 64 + 4;
-
+// Rows of the tiles have four numbers more than they need, to use other banks.
 struct Tile {
-    __align__(16) float weights[TILE_DEPTH][TILE_STEP]; // [k][unit][gate]
-    __align__(16) float vectors[TILE_DEPTH][TILE_STEP]; // [k][row]
+    __align__(16) float weights[TILE_DEPTH][TILE_UNITS * 4 + 4]; // [k][unit][gate]
+    __align__(16) float vectors[TILE_DEPTH][TILE_ROWS + 4];      // [k][row]
 };
+
+// What groups add up in the end fits into the same memory.
+static_assert((GROUPS - 1) * GROUP_THREADS * SUMS * THREAD_ROWS * sizeof(float) <= GROUPS * sizeof(Tile), "partial sums");
 
 // Four numbers from k on of a row; zero beyond its end, or if the row does not exist.
 static __device__ __forceinline__ float4 four(const float* row, bool exists, unsigned int k, unsigned int length) {
@@ -158,58 +160,91 @@ static __device__ __forceinline__ float4 four(const float* row, bool exists, uns
                        k + 3 < length ? row[k + 3] : 0.0f);
 }
 
-// sums[s][r] += Σ weights[gate s][unit][k] · vectors[row r][k]
+template <unsigned int WIDTH>
+static __device__ __forceinline__ void put(float (&tile)[TILE_DEPTH][WIDTH], unsigned int k, unsigned int line, float4 numbers) {
+    tile[k][line] = numbers.x;
+    tile[k + 1][line] = numbers.y;
+    tile[k + 2][line] = numbers.z;
+    tile[k + 3][line] = numbers.w;
+}
+
+// sums[s][r] += Σ weights[gate s][unit][k] · vectors[row r][k] over this group's share of k
 template <unsigned int GATES, typename Sum>
 static __device__ __forceinline__ void tile_products(float (&sums)[SUMS][THREAD_ROWS], Tile& tile, const float* weights,
                                                      unsigned int hidden, const float* vectors, unsigned int length,
                                                      unsigned int rows, Sum sum) {
-    const unsigned int unit = threadIdx.x / 16, first_row = threadIdx.x % 16 * THREAD_ROWS;
-    // This thread fetches four numbers of a unit's gate, and four of a row.
-    const unsigned int line = threadIdx.x / 4, k = threadIdx.x % 4 * 4;
+    const unsigned int group = threadIdx.x / GROUP_THREADS, thread = threadIdx.x % GROUP_THREADS;
+    const unsigned int unit = thread / 16, first_row = thread % 16 * THREAD_ROWS;
+    // This thread fetches four numbers of a unit's gate, and four of each of two rows.
+    const unsigned int line = thread / 4, k = thread % 4 * 4;
     const unsigned int gate = line % 4, fetched_unit = blockIdx.x * TILE_UNITS + line / 4;
     const unsigned int row = blockIdx.y * TILE_ROWS + line;
-    const bool has_unit = gate < GATES && fetched_unit < hidden, has_row = row < rows;
+    const bool has_unit = gate < GATES && fetched_unit < hidden;
     const float* weight_row = weights + (static_cast<size_t>(gate) * hidden + fetched_unit) * length;
     const float* vector_row = vectors + static_cast<size_t>(row) * length;
-    float4 next_weights = four(weight_row, has_unit, k, length), next_vectors = four(vector_row, has_row, k, length);
-    for (unsigned int start = 0; start < length; start += TILE_DEPTH) {
+    const float* other_row = vector_row + static_cast<size_t>(TILE_ROWS / 2) * length;
+    float4 next[3];
+    const auto fetch = [&](unsigned int start) {
+        const unsigned int at = start + group * TILE_DEPTH + k;
+        next[0] = four(weight_row, has_unit, at, length);
+        next[1] = four(vector_row, row < rows, at, length);
+        next[2] = four(other_row, row + TILE_ROWS / 2 < rows, at, length);
+    };
+    fetch(0);
+    for (unsigned int start = 0; start < length; start += GROUPS * TILE_DEPTH) {
         __syncthreads();
-        const float w[4] = {next_weights.x, next_weights.y, next_weights.z, next_weights.w};
-        const float v[4] = {next_vectors.x, next_vectors.y, next_vectors.z, next_vectors.w};
-#pragma unroll
-        for (unsigned int i = 0; i < 4; ++i) {
-            tile.weights[k + i][line] = w[i];
-            tile.vectors[k + i][line] = v[i];
-        }
+        put(tile.weights, k, line, next[0]);
+        put(tile.vectors, k, line, next[1]);
+        put(tile.vectors, k, line + TILE_ROWS / 2, next[2]);
         __syncthreads();
-        next_weights = four(weight_row, has_unit, start + TILE_DEPTH + k, length);
-        next_vectors = four(vector_row, has_row, start + TILE_DEPTH + k, length);
+        fetch(start + GROUPS * TILE_DEPTH);
 #pragma unroll
         for (unsigned int i = 0; i < TILE_DEPTH; ++i) {
             const float4 a = *reinterpret_cast<const float4*>(&tile.weights[i][4 * unit]);
             const float4 b = *reinterpret_cast<const float4*>(&tile.vectors[i][first_row]);
-            const float gates[4] = {a.x, a.y, a.z, a.w}, rows[THREAD_ROWS] = {b.x, b.y, b.z, b.w};
+            const float gates[4] = {a.x, a.y, a.z, a.w}, numbers[THREAD_ROWS] = {b.x, b.y, b.z, b.w};
 #pragma unroll
             for (unsigned int g = 0; g < GATES; ++g) {
 #pragma unroll
                 for (unsigned int r = 0; r < THREAD_ROWS; ++r) {
-                    sums[sum(g)][r] = fmaf(gates[g], rows[r], sums[sum(g)][r]);
+                    sums[sum(g)][r] = fmaf(gates[g], numbers[r], sums[sum(g)][r]);
                 }
             }
         }
     }
 }
 
+// Adds the sums of all groups, in their order, for the first one.
+static __device__ __forceinline__ void join_groups(float (&sums)[SUMS][THREAD_ROWS], float* memory) {
+    const unsigned int group = threadIdx.x / GROUP_THREADS, thread = threadIdx.x % GROUP_THREADS;
+    __syncthreads();
+#pragma unroll
+    for (unsigned int i = 0; i < SUMS * THREAD_ROWS; ++i) {
+        if (group > 0) {
+            memory[((group - 1) * SUMS * THREAD_ROWS + i) * GROUP_THREADS + thread] = sums[i / THREAD_ROWS][i % THREAD_ROWS];
+        }
+    }
+    __syncthreads();
+#pragma unroll
+    for (unsigned int i = 0; i < SUMS * THREAD_ROWS; ++i) {
+        for (unsigned int other = 0; other < GROUPS - 1 && group == 0; ++other) {
+            sums[i / THREAD_ROWS][i % THREAD_ROWS] += memory[(other * SUMS * THREAD_ROWS + i) * GROUP_THREADS + thread];
+        }
+    }
+}
+
 template <typename Cell> static __device__ __forceinline__ void by_tiles(const Arguments& a) {
-    __shared__ Tile tile;
+    __shared__ Tile tiles[GROUPS];
+    Tile& tile = tiles[threadIdx.x / GROUP_THREADS];
     float sums[SUMS][THREAD_ROWS] = {};
     tile_products<Cell::GATES>(sums, tile, a.input_weights, a.hidden, a.x, a.input, a.batch,
                                [](unsigned int gate) { return Cell::input_sum(gate); });
     tile_products<Cell::GATES>(sums, tile, a.hidden_weights, a.hidden, a.h, a.hidden, a.batch,
                                [](unsigned int gate) { return Cell::hidden_sum(gate); });
+    join_groups(sums, reinterpret_cast<float*>(tiles));
     const unsigned int unit = blockIdx.x * TILE_UNITS + threadIdx.x / 16;
     const unsigned int first_row = blockIdx.y * TILE_ROWS + threadIdx.x % 16 * THREAD_ROWS;
-    if (unit >= a.hidden) {
+    if (threadIdx.x >= GROUP_THREADS || unit >= a.hidden) {
         return;
     }
 #pragma unroll
@@ -222,21 +257,21 @@ template <typename Cell> static __device__ __forceinline__ void by_tiles(const A
     }
 }
 
-// Blocks of 256; the grid is groups of units (8 by warps, 16 by tiles), groups of rows (4 by warps, 64 by tiles).
-#define CELL(way)                                                                                                      \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+// The grid is groups of 8 units, and groups of rows: 4 in blocks of 256 by warps, 64 in blocks of 512 by tiles.
+#define CELL(way, threads)                                                                                             \
+    extern "C" __global__ void __launch_bounds__(threads)                                                              \
         lstm_cell_##way(const float* x, const float* h, const float* c, const float* input_weights,                    \
                         const float* hidden_weights, const float* input_bias, const float* hidden_bias, float* h_out,  \
                         float* c_out, unsigned int batch, unsigned int hidden, unsigned int input) {                   \
         by_##way<Lstm>({x, h, c, input_weights, hidden_weights, input_bias, hidden_bias, h_out, c_out, batch, hidden,  \
                         input});                                                                                       \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(THREADS)                                                              \
+    extern "C" __global__ void __launch_bounds__(threads)                                                              \
         gru_cell_##way(const float* x, const float* h, const float* input_weights, const float* hidden_weights,        \
                        const float* input_bias, const float* hidden_bias, float* h_out, unsigned int batch,            \
                        unsigned int hidden, unsigned int input) {                                                      \
         by_##way<Gru>({x, h, nullptr, input_weights, hidden_weights, input_bias, hidden_bias, h_out, nullptr, batch,   \
                        hidden, input});                                                                                \
     }
-CELL(warps)
-CELL(tiles)
+CELL(warps, THREADS)
+CELL(tiles, TILE_THREADS)

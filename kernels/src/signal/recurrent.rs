@@ -423,14 +423,13 @@ pub fn lstm_cell_cuda(
     c_out: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
     let batch = h.len() / cell.hidden;
+    let units = cell.hidden.div_ceil(8);
     let launch = if batch <= MOST_BY_WARPS {
-        let grid = (cell.hidden.div_ceil(8), batch.div_ceil(4));
-        gpu.kernel(SOURCE, "lstm_cell_warps")?.grid(grid)
+        gpu.kernel(SOURCE, "lstm_cell_warps")?.grid((units, batch.div_ceil(4))).block(256)
     } else {
-        let grid = (cell.hidden.div_ceil(16), batch.div_ceil(64));
-        gpu.kernel(SOURCE, "lstm_cell_tiles")?.grid(grid)
+        gpu.kernel(SOURCE, "lstm_cell_tiles")?.grid((units, batch.div_ceil(64))).block(512)
     };
-    let launch = launch.block(256).arg(x).arg(h).arg(c);
+    let launch = launch.arg(x).arg(h).arg(c);
     let launch = launch.arg(&cell.input_weights).arg(&cell.hidden_weights);
     let launch = launch.arg(&cell.input_bias).arg(&cell.hidden_bias).arg(h_out).arg(c_out);
     launch.arg(batch as u32).arg(cell.hidden as u32).arg((x.len() / batch) as u32).launch()
@@ -446,14 +445,13 @@ pub fn gru_cell_cuda(
     h_out: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
     let batch = h.len() / cell.hidden;
+    let units = cell.hidden.div_ceil(8);
     let launch = if batch <= MOST_BY_WARPS {
-        let grid = (cell.hidden.div_ceil(8), batch.div_ceil(4));
-        gpu.kernel(SOURCE, "gru_cell_warps")?.grid(grid)
+        gpu.kernel(SOURCE, "gru_cell_warps")?.grid((units, batch.div_ceil(4))).block(256)
     } else {
-        let grid = (cell.hidden.div_ceil(16), batch.div_ceil(64));
-        gpu.kernel(SOURCE, "gru_cell_tiles")?.grid(grid)
+        gpu.kernel(SOURCE, "gru_cell_tiles")?.grid((units, batch.div_ceil(64))).block(512)
     };
-    let launch = launch.block(256).arg(x).arg(h);
+    let launch = launch.arg(x).arg(h);
     let launch = launch.arg(&cell.input_weights).arg(&cell.hidden_weights);
     let launch = launch.arg(&cell.input_bias).arg(&cell.hidden_bias).arg(h_out);
     launch.arg(batch as u32).arg(cell.hidden as u32).arg((x.len() / batch) as u32).launch()

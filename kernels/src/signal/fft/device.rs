@@ -9,9 +9,11 @@ use crate::shared::COMMON;
 const SOURCE: Source =
     Source::new(include_str!("../../../cuda/fft.cu")).named("fft.cu").headers(COMMON);
 
-/// The longest column that a block transforms: 64 KiB of shared memory, and 1024 threads of eight numbers.
-const LONGEST: usize = 1 << 13;
-/// Numbers of a block, unless a column is longer.
+/// Numbers of a thread.
+const PER_THREAD: usize = 16;
+/// Numbers of a block at most: 1024 threads, and 136 KiB of shared memory.
+const MOST_NUMBERS: usize = 1 << 14;
+/// Numbers of a block, unless there must be more.
 const BLOCK_NUMBERS: usize = 1 << 12;
 /// Columns that make up whole sectors of 32 bytes.
 const SECTOR: usize = 4;
@@ -19,6 +21,20 @@ const SECTOR: usize = 4;
 const ENOUGH_BLOCKS: usize = 264;
 /// From here on two passes over short columns are faster than one block of one column.
 const FROM_TWO_PASSES: usize = 1 << 13;
+
+/// Entry points for columns of 16 numbers, of 32, and so on.
+const ENTRIES: [&str; 10] = [
+    "fft_columns_4",
+    "fft_columns_5",
+    "fft_columns_6",
+    "fft_columns_7",
+    "fft_columns_8",
+    "fft_columns_9",
+    "fft_columns_10",
+    "fft_columns_11",
+    "fft_columns_12",
+    "fft_columns_13",
+];
 
 /// What a plan is on a device: the shape of the data. Roots of unity are computed there.
 #[derive(Debug)]
@@ -116,24 +132,26 @@ impl Pass {
         to: &mut DeviceSlice<f32>,
     ) -> GpuResult<()> {
         let Pass { length, columns, turned_by, .. } = *self;
-        let (log_length, log_n) = (length.ilog2(), turned_by.ilog2());
-        if length < 8 {
+        let layouts = (self.from.bytes(), self.to.bytes());
+        if length < PER_THREAD {
             let kernel = gpu.kernel(SOURCE, "fft_short_columns")?.over(columns, 256);
-            let kernel = kernel.arg(from).arg(to).arg(log_length).arg(columns);
-            return kernel.arg(self.from.bytes()).arg(self.to.bytes()).launch();
+            let kernel = kernel.arg(from).arg(to).arg(length.ilog2()).arg(columns as u32);
+            return kernel.arg(layouts.0).arg(layouts.1).launch();
         }
         let block = self.columns_of_block();
-        let kernel = gpu.kernel(SOURCE, "fft_columns")?.grid(columns / block);
-        let kernel = kernel.block(block * length / 8).shared(8 * block * length);
-        let kernel = kernel.arg(from).arg(to).arg(log_length).arg(block.ilog2()).arg(log_n);
-        kernel.arg(self.from.bytes()).arg(self.to.bytes()).launch()
+        let kernel = gpu.kernel(SOURCE, ENTRIES[(length / PER_THREAD).ilog2() as usize])?;
+        let kernel = kernel.grid(columns / block).block(block * length / PER_THREAD);
+        // With gaps after every 16 numbers and every column.
+        let kernel = kernel.shared(8 * block * (length + length / 16 + 16 / block));
+        let kernel = kernel.arg(from).arg(to).arg(block.ilog2()).arg(turned_by.ilog2());
+        kernel.arg(layouts.0).arg(layouts.1).launch()
     }
 
     fn columns_of_block(&self) -> usize {
         let by_columns = self.from.stride > 0 || self.to.stride > 0;
-        let fewest = if by_columns { SECTOR.min(LONGEST / self.length) } else { 1 };
+        let fewest = if by_columns { SECTOR.min(MOST_NUMBERS / self.length) } else { 1 };
         let mut block = (BLOCK_NUMBERS / self.length).max(fewest).min(self.columns);
-        while block > fewest && self.columns / block < ENOUGH_BLOCKS && block * self.length > 512 {
+        while block > fewest && self.columns / block < ENOUGH_BLOCKS && block * self.length > 1024 {
             block /= 2;
         }
         block
