@@ -224,8 +224,13 @@ thread_local! {
     /// The weights of all groups of output channels.
     static FILTERS: RefCell<Vec<Filters>> = const { RefCell::new(Vec::new()) };
     /// A panel of the matrix of patches.
-    static PANEL: RefCell<Vec<[f32; PIXELS]>> = const { RefCell::new(Vec::new()) };
+    static PANEL: RefCell<Vec<Pixels>> = const { RefCell::new(Vec::new()) };
 }
+
+/// A number of each pixel of a panel.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Pixels([f32; PIXELS]);
 
 /// A weight of each channel of a group.
 type Filters = [f32; CHANNELS];
@@ -383,14 +388,14 @@ fn write_tile<V: Vector, const C: usize, const P: usize>(
 /// The panel of patches of some pixels, and its product with all filters.
 fn patches(shape: Shape, padded: &[f32], filters: &[Filters], panel: usize, out: &Shared<'_, f32>) {
     let pixels = panel * PIXELS..(panel * PIXELS + PIXELS).min(shape.plane());
-    with_scratch(&PANEL, shape.patch(), [0.0; PIXELS], |panel| {
+    with_scratch(&PANEL, shape.patch(), Pixels([0.0; PIXELS]), |panel| {
         gather(shape, padded, pixels.clone(), panel);
         best(Product { shape, panel, filters, pixels, out });
     });
 }
 
 /// Row (i, v, u) of the panel has what weight (i, v, u) is multiplied with, for every pixel.
-fn gather(shape: Shape, padded: &[f32], pixels: Range<usize>, panel: &mut [[f32; PIXELS]]) {
+fn gather(shape: Shape, padded: &[f32], pixels: Range<usize>, panel: &mut [Pixels]) {
     let Shape { size, kernel, .. } = shape;
     let row = shape.padded_row();
     let mut pixel = pixels.start;
@@ -405,7 +410,7 @@ fn gather(shape: Shape, padded: &[f32], pixels: Range<usize>, panel: &mut [[f32;
             for (v, panel) in panel.chunks_exact_mut(kernel).enumerate() {
                 let from = &planes[(y + v) * row + x..];
                 for (u, panel) in panel.iter_mut().enumerate() {
-                    copy(&from[u..u + run], &mut panel[to..to + run]);
+                    copy(&from[u..u + run], &mut panel.0[to..to + run]);
                 }
             }
         }
@@ -425,7 +430,7 @@ fn copy(from: &[f32], to: &mut [f32]) {
 /// A panel times the filters of all output channels.
 struct Product<'a> {
     shape: Shape,
-    panel: &'a [[f32; PIXELS]],
+    panel: &'a [Pixels],
     filters: &'a [Filters],
     pixels: Range<usize>,
     out: &'a Shared<'a, f32>,
@@ -462,7 +467,7 @@ impl Product<'_> {
         let filters = &filters[group * shape.patch()..];
         let mut sums = [[V::splat(0.0); P]; C];
         for (pixels, filters) in panel.iter().zip(filters) {
-            add_products(&mut sums, filters, part, &pixels[first..first + P * LANES]);
+            add_products(&mut sums, filters, part, &pixels.0[first..first + P * LANES]);
         }
         let range = pixels.start + first..(pixels.start + first + P * LANES).min(pixels.end);
         write_tile(*shape, sums, group * CHANNELS + part * C, range, out);

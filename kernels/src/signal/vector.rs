@@ -13,6 +13,15 @@ pub(super) const LANES: usize = 16;
 /// As many numbers in memory.
 pub(super) type Numbers = [f32; LANES];
 
+/// Numbers that lie in one line of the cache.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Line(pub(super) Numbers);
+
+impl Line {
+    pub(super) const ZERO: Self = Line([0.0; LANES]);
+}
+
 /// Sixteen numbers in registers.
 pub(super) trait Vector: Copy {
     /// Whether two dozen of them fit into registers at once.
