@@ -4,48 +4,113 @@
 
 #include "common.cuh"
 
-// ---- direct: a tile of the image and the filters for it are in shared memory, four channels at a time
+// ---- direct: a tile of the image and the filters for it are in shared memory, four channels at a time, and the next four
+// are on their way in registers
 
 static constexpr unsigned int DIRECT_THREADS = 256;
 static constexpr unsigned int TILE_ROWS = 8;
-static constexpr unsigned int TILE_COLUMNS = 32;
+static constexpr unsigned int TILE_COLUMNS = 16;
 static constexpr unsigned int TILE_CHANNELS = 32;
 // Channels of the image that are in shared memory at a time.
 static constexpr unsigned int DEPTH = 4;
-// Results of a thread: neighbouring pixels of a row, in several channels.
+// Results of a thread: neighbouring pixels of a row, in several channels. A warp has all pixels of the tile.
 static constexpr unsigned int THREAD_PIXELS = 4;
-static constexpr unsigned int THREAD_CHANNELS = 8;
-
-// From row to row of the tile with its border: whole vectors.
-template <unsigned int KERNEL> static constexpr unsigned int BORDERED = (TILE_COLUMNS + KERNEL - 1 + 3) / 4 * 4;
+static constexpr unsigned int THREAD_CHANNELS = 4;
 // From weight to weight: the channels, and something to use other banks.
 static constexpr unsigned int WEIGHT_STEP = TILE_CHANNELS + 4;
 
 template <unsigned int KERNEL> struct DirectTile {
-    static constexpr unsigned int ROWS = TILE_ROWS + KERNEL - 1;
     static constexpr unsigned int FILTER = KERNEL * KERNEL;
-    __align__(16) float image[DEPTH][ROWS][BORDERED<KERNEL>];
+    static constexpr unsigned int ROWS = TILE_ROWS + KERNEL - 1;
+    static constexpr unsigned int COLUMNS = TILE_COLUMNS + KERNEL - 1;
+    // From row to row: an odd multiple of half the banks, so that two rows use all of them.
+    static constexpr unsigned int ROW_STEP = KERNEL == 1 ? 16 : 48;
+    static constexpr unsigned int PIXELS = DEPTH * ROWS * COLUMNS;
+    static constexpr unsigned int WEIGHTS = DEPTH * FILTER * TILE_CHANNELS;
+    __align__(16) float image[DEPTH][ROWS][ROW_STEP];
     __align__(16) float weights[DEPTH * FILTER][WEIGHT_STEP];
+};
 
-    // Fetches channels from `first` on; what is outside of the image, or of the channels, is zero.
-    __device__ __forceinline__ void fetch(const float* image_in, const float* weights_in, unsigned int first,
+// What a thread fetches for a tile: numbers of the image and weights, zero where there are none.
+template <unsigned int KERNEL> struct Fetched {
+    using Tile = DirectTile<KERNEL>;
+    static constexpr unsigned int PIXELS = (Tile::PIXELS + DIRECT_THREADS - 1) / DIRECT_THREADS;
+    static constexpr unsigned int WEIGHTS = (Tile::WEIGHTS + DIRECT_THREADS - 1) / DIRECT_THREADS;
+    float pixels[PIXELS], weights[WEIGHTS];
+
+    // Channels of the image from `first` on, and as many weights of each channel of the result that exists.
+    __device__ __forceinline__ void fetch(const float* image, const float* filters, unsigned int first,
                                           unsigned int channels_in, unsigned int channels_left, unsigned int size, int top,
                                           int left) {
-        for (unsigned int i = threadIdx.x; i < DEPTH * ROWS * BORDERED<KERNEL>; i += DIRECT_THREADS) {
-            const unsigned int column = i % BORDERED<KERNEL>, row = i / BORDERED<KERNEL> % ROWS;
-            const unsigned int channel = first + i / (BORDERED<KERNEL> * ROWS);
-            const unsigned int y = top + row, x = left + column; // what is left of the image is a large number
-            const bool inside = channel < channels_in && y < size && x < size;
-            (&image[0][0][0])[i] = inside ? image_in[(static_cast<size_t>(channel) * size + y) * size + x] : 0.0f;
+#pragma unroll
+        for (unsigned int i = 0; i < PIXELS; ++i) {
+            const unsigned int at = threadIdx.x + i * DIRECT_THREADS;
+            const unsigned int column = at % Tile::COLUMNS, row = at / Tile::COLUMNS % Tile::ROWS;
+            const unsigned int channel = first + at / (Tile::COLUMNS * Tile::ROWS);
+            const unsigned int y = top + row, x = left + column; // what is above or left of the image is a large number
+            const bool inside = at < Tile::PIXELS && channel < channels_in && y < size && x < size;
+            pixels[i] = inside ? image[(static_cast<size_t>(channel) * size + y) * size + x] : 0.0f;
         }
-        for (unsigned int i = threadIdx.x; i < TILE_CHANNELS * DEPTH * FILTER; i += DIRECT_THREADS) {
-            const unsigned int channel = i / (DEPTH * FILTER), place = i % (DEPTH * FILTER);
-            const bool inside = channel < channels_left && first + place / FILTER < channels_in;
-            const size_t from = (static_cast<size_t>(channel) * channels_in + first) * FILTER + place;
-            weights[place][channel] = inside ? weights_in[from] : 0.0f;
+#pragma unroll
+        for (unsigned int i = 0; i < WEIGHTS; ++i) {
+            const unsigned int at = threadIdx.x + i * DIRECT_THREADS;
+            const unsigned int channel = at / (DEPTH * Tile::FILTER), place = at % (DEPTH * Tile::FILTER);
+            const bool inside = at < Tile::WEIGHTS && channel < channels_left && first + place / Tile::FILTER < channels_in;
+            const size_t from = (static_cast<size_t>(channel) * channels_in + first) * Tile::FILTER + place;
+            weights[i] = inside ? filters[from] : 0.0f;
+        }
+    }
+
+    __device__ __forceinline__ void put(Tile& tile) const {
+#pragma unroll
+        for (unsigned int i = 0; i < PIXELS; ++i) {
+            const unsigned int at = threadIdx.x + i * DIRECT_THREADS;
+            if (at < Tile::PIXELS) {
+                const unsigned int column = at % Tile::COLUMNS, row = at / Tile::COLUMNS % Tile::ROWS;
+                tile.image[at / (Tile::COLUMNS * Tile::ROWS)][row][column] = pixels[i];
+            }
+        }
+#pragma unroll
+        for (unsigned int i = 0; i < WEIGHTS; ++i) {
+            const unsigned int at = threadIdx.x + i * DIRECT_THREADS;
+            if (at < Tile::WEIGHTS) {
+                tile.weights[at % (DEPTH * Tile::FILTER)][at / (DEPTH * Tile::FILTER)] = weights[i];
+            }
         }
     }
 };
+
+// A filter's rows slide over a strip of a row of the image each.
+template <unsigned int KERNEL>
+static __device__ __forceinline__ void add_products(float (&sums)[THREAD_CHANNELS][THREAD_PIXELS],
+                                                    const DirectTile<KERNEL>& tile, unsigned int y, unsigned int x,
+                                                    unsigned int channel) {
+#pragma unroll 2
+    for (unsigned int depth = 0; depth < DEPTH; ++depth) {
+#pragma unroll
+        for (unsigned int v = 0; v < KERNEL; ++v) {
+            float strip[2 * THREAD_PIXELS];
+            const float* row = &tile.image[depth][y + v][x];
+            *reinterpret_cast<float4*>(strip) = *reinterpret_cast<const float4*>(row);
+            if (KERNEL > 1) {
+                *reinterpret_cast<float4*>(strip + 4) = *reinterpret_cast<const float4*>(row + 4);
+            }
+#pragma unroll
+            for (unsigned int u = 0; u < KERNEL; ++u) {
+                const float* from = &tile.weights[(depth * KERNEL + v) * KERNEL + u][channel];
+                const float4 four = *reinterpret_cast<const float4*>(from);
+                const float weights[THREAD_CHANNELS] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+                for (unsigned int c = 0; c < THREAD_CHANNELS; ++c) {
+#pragma unroll
+                    for (unsigned int p = 0; p < THREAD_PIXELS; ++p) {
+                        sums[c][p] = fmaf(weights[c], strip[u + p], sums[c][p]);
+                    }
+                }
+            }
+        }
+    }
+}
 
 template <unsigned int KERNEL>
 static __device__ __forceinline__ void conv2d_direct(const float* image, const float* weights, float* out,
@@ -55,43 +120,24 @@ static __device__ __forceinline__ void conv2d_direct(const float* image, const f
     const unsigned int tiles_across = (size + TILE_COLUMNS - 1) / TILE_COLUMNS;
     const unsigned int top = blockIdx.x / tiles_across * TILE_ROWS, left = blockIdx.x % tiles_across * TILE_COLUMNS;
     const unsigned int first_channel = blockIdx.y * TILE_CHANNELS;
+    constexpr int BORDER = KERNEL / 2;
     image += static_cast<size_t>(blockIdx.z) * channels_in * size * size;
     weights += static_cast<size_t>(first_channel) * channels_in * KERNEL * KERNEL;
-    const unsigned int x = threadIdx.x % 8 * THREAD_PIXELS, y = threadIdx.x / 8 % TILE_ROWS;
-    const unsigned int channel = threadIdx.x / 64 * THREAD_CHANNELS;
+    const unsigned int x = threadIdx.x % 4 * THREAD_PIXELS, y = threadIdx.x / 4 % TILE_ROWS;
+    const unsigned int channel = threadIdx.x / WARP * THREAD_CHANNELS;
     float sums[THREAD_CHANNELS][THREAD_PIXELS] = {};
+    Fetched<KERNEL> next;
+    const auto fetch = [&](unsigned int first) {
+        next.fetch(image, weights, first, channels_in, channels_out - first_channel, size, static_cast<int>(top) - BORDER,
+                   static_cast<int>(left) - BORDER);
+    };
+    fetch(0);
     for (unsigned int first = 0; first < channels_in; first += DEPTH) {
         __syncthreads();
-        tile.fetch(image, weights, first, channels_in, channels_out - first_channel, size,
-                   static_cast<int>(top) - static_cast<int>(KERNEL / 2), static_cast<int>(left) - static_cast<int>(KERNEL / 2));
+        next.put(tile);
         __syncthreads();
-#pragma unroll 1
-        for (unsigned int depth = 0; depth < DEPTH; ++depth) {
-#pragma unroll
-            for (unsigned int v = 0; v < KERNEL; ++v) {
-                // A filter's row slides over these.
-                float strip[2 * THREAD_PIXELS];
-                const float* row = &tile.image[depth][y + v][x];
-                *reinterpret_cast<float4*>(strip) = *reinterpret_cast<const float4*>(row);
-                if (KERNEL > 1) {
-                    *reinterpret_cast<float4*>(strip + 4) = *reinterpret_cast<const float4*>(row + 4);
-                }
-#pragma unroll
-                for (unsigned int u = 0; u < KERNEL; ++u) {
-                    const float* from = &tile.weights[(depth * KERNEL + v) * KERNEL + u][channel];
-                    float weight[THREAD_CHANNELS];
-                    *reinterpret_cast<float4*>(weight) = *reinterpret_cast<const float4*>(from);
-                    *reinterpret_cast<float4*>(weight + 4) = *reinterpret_cast<const float4*>(from + 4);
-#pragma unroll
-                    for (unsigned int c = 0; c < THREAD_CHANNELS; ++c) {
-#pragma unroll
-                        for (unsigned int p = 0; p < THREAD_PIXELS; ++p) {
-                            sums[c][p] = fmaf(weight[c], strip[u + p], sums[c][p]);
-                        }
-                    }
-                }
-            }
-        }
+        fetch(first + DEPTH);
+        add_products<KERNEL>(sums, tile, y, x, channel);
     }
 #pragma unroll
     for (unsigned int c = 0; c < THREAD_CHANNELS; ++c) {
@@ -111,7 +157,7 @@ static __device__ __forceinline__ void conv2d_direct(const float* image, const f
 
 // Blocks of 256; the grid is tiles of the image, groups of 32 channels, images.
 #define DIRECT(KERNEL)                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(DIRECT_THREADS)                                                       \
+    extern "C" __global__ void __launch_bounds__(DIRECT_THREADS, 2)                                                    \
         conv2d_direct_##KERNEL(const float* image, const float* weights, float* out, unsigned int channels_in,         \
                                unsigned int channels_out, unsigned int size) {                                         \
         conv2d_direct<KERNEL>(image, weights, out, channels_in, channels_out, size);                                   \

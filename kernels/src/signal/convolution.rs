@@ -168,7 +168,7 @@ pub fn conv2d_cuda(
     out: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
     /// Rows, columns and channels of a block's results, as in the device code.
-    const TILE: (usize, usize, usize) = (8, 32, 32);
+    const TILE: (usize, usize, usize) = (8, 16, 32);
     let (channels_out, batch) = (
         weights.len() / (channels_in * kernel * kernel),
         image.len() / (channels_in * size * size),
@@ -421,8 +421,8 @@ fn gather(shape: Shape, padded: &[f32], pixels: Range<usize>, panel: &mut [Pixel
 /// A whole panel's width is copied without a call.
 #[inline(always)]
 fn copy(from: &[f32], to: &mut [f32]) {
-    match (from.as_array::<PIXELS>(), to.len()) {
-        (Some(from), PIXELS) => to.copy_from_slice(from),
+    match (from.as_chunks::<PIXELS>().0, to.as_chunks_mut::<PIXELS>().0) {
+        ([from], [to]) => *to = *from,
         _ => to.iter_mut().zip(from).for_each(|(to, from)| *to = *from),
     }
 }

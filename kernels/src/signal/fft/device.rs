@@ -125,17 +125,31 @@ struct Pass {
 }
 
 impl Pass {
+    /// Along so many rows of a length.
+    fn along_rows(length: usize, rows: usize) -> Self {
+        let layout = Layout::rows(length);
+        Pass { length, columns: rows, from: layout, to: layout, turned_by: 1 }
+    }
+
+    /// Along the columns of matrices.
+    fn along_columns(length: usize, columns: usize, matrices: usize) -> Self {
+        let layout = Layout::columns(length, columns);
+        Pass { length, columns: columns * matrices, from: layout, to: layout, turned_by: 1 }
+    }
+
+    /// From one array to another, or without the first in place, which needs both layouts to be the same.
     fn launch(
         &self,
         gpu: &Gpu,
-        from: &DeviceSlice<f32>,
+        from: Option<&DeviceSlice<f32>>,
         to: &mut DeviceSlice<f32>,
     ) -> GpuResult<()> {
         let Pass { length, columns, turned_by, .. } = *self;
         let layouts = (self.from.bytes(), self.to.bytes());
         if length < PER_THREAD {
             let kernel = gpu.kernel(SOURCE, "fft_short_columns")?.over(columns, 256);
-            let kernel = kernel.arg(from).arg(to).arg(length.ilog2()).arg(columns as u32);
+            let kernel = if let Some(from) = from { kernel.arg(from) } else { kernel.arg(&*to) };
+            let kernel = kernel.arg(to).arg(length.ilog2()).arg(columns as u32);
             return kernel.arg(layouts.0).arg(layouts.1).launch();
         }
         let block = self.columns_of_block();
@@ -143,7 +157,8 @@ impl Pass {
         let kernel = kernel.grid(columns / block).block(block * length / PER_THREAD);
         // With gaps after every 16 numbers and every column.
         let kernel = kernel.shared(8 * block * (length + length / 16 + 16 / block));
-        let kernel = kernel.arg(from).arg(to).arg(block.ilog2()).arg(turned_by.ilog2());
+        let kernel = if let Some(from) = from { kernel.arg(from) } else { kernel.arg(&*to) };
+        let kernel = kernel.arg(to).arg(block.ilog2()).arg(turned_by.ilog2());
         kernel.arg(layouts.0).arg(layouts.1).launch()
     }
 
@@ -168,80 +183,47 @@ pub fn fft_cuda(
 ) -> GpuResult<()> {
     let n = plan.columns;
     if n < FROM_TWO_PASSES {
-        let rows = Layout::rows(n);
-        return Pass { length: n, columns: 1, from: rows, to: rows, turned_by: 1 }
-            .launch(gpu, x, out);
+        return Pass::along_rows(n, 1).launch(gpu, Some(x), out);
     }
     let rows = 1 << n.ilog2().div_ceil(2);
     let columns = n / rows;
     let mut scratch = gpu.scratch::<f32>(2 * n)?;
-    let matrix = Layout::columns(rows, columns);
-    let first = Pass { length: rows, columns, from: matrix, to: matrix, turned_by: n };
-    first.launch(gpu, x, &mut scratch)?;
-    let (from, to) = (Layout::rows(columns), Layout::columns(columns, rows));
-    Pass { length: columns, columns: rows, from, to, turned_by: 1 }.launch(gpu, &scratch, out)
+    let first = Pass { turned_by: n, ..Pass::along_columns(rows, columns, 1) };
+    first.launch(gpu, Some(x), &mut scratch)?;
+    let second = Pass { to: Layout::columns(columns, rows), ..Pass::along_rows(columns, rows) };
+    second.launch(gpu, Some(&scratch), out)
 }
 
-/// [`fft_2d`](super::fft_2d) on a GPU: a pass over rows and a pass over columns.
-#[kernel_bench(of = super::fft_2d, cuda, valid = rows.is_power_of_two() && columns.is_power_of_two() && rows.max(columns) <= 1 << 13)]
+/// [`fft_2d`](super::fft_2d) on a GPU: a pass over rows, and a pass over columns in place.
+#[kernel_bench(
+    of = super::fft_2d,
+    cuda,
+    valid = rows.is_power_of_two() && columns.is_power_of_two() && rows.max(columns) <= 1 << 13,
+)]
 pub fn fft_2d_cuda(
     gpu: &Gpu,
     x: &DeviceSlice<f32>,
     plan: &DevicePlan,
     out: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
-    let mut scratch = gpu.scratch::<f32>(x.len())?;
-    along_rows(gpu, plan, x, &mut scratch)?;
-    along_columns(gpu, plan, &scratch, out)
+    let DevicePlan { depth, rows, columns } = *plan;
+    Pass::along_rows(columns, depth * rows).launch(gpu, Some(x), out)?;
+    Pass::along_columns(rows, columns, depth).launch(gpu, None, out)
 }
 
-/// [`fft_3d`](super::fft_3d) on a GPU: a pass along each axis.
-#[kernel_bench(of = super::fft_3d, cuda, valid = depth.is_power_of_two() && rows.is_power_of_two() && columns.is_power_of_two() && depth.max(rows).max(columns) <= 1 << 13)]
+/// [`fft_3d`](super::fft_3d) on a GPU: a pass along each axis, all but the first in place.
+#[kernel_bench(
+    of = super::fft_3d,
+    cuda,
+    valid = depth.is_power_of_two() && rows.is_power_of_two() && columns.is_power_of_two()
+        && depth.max(rows).max(columns) <= 1 << 13,
+)]
 pub fn fft_3d_cuda(
     gpu: &Gpu,
     x: &DeviceSlice<f32>,
     plan: &DevicePlan,
     out: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
-    let mut scratch = gpu.scratch::<f32>(x.len())?;
-    along_rows(gpu, plan, x, out)?;
-    along_columns(gpu, plan, out, &mut scratch)?;
-    let columns = plan.rows * plan.columns;
-    let stack = Layout::columns(plan.depth, columns);
-    Pass { length: plan.depth, columns, from: stack, to: stack, turned_by: 1 }
-        .launch(gpu, &scratch, out)
-}
-
-fn along_rows(
-    gpu: &Gpu,
-    plan: &DevicePlan,
-    from: &DeviceSlice<f32>,
-    to: &mut DeviceSlice<f32>,
-) -> GpuResult<()> {
-    let rows = Layout::rows(plan.columns);
-    Pass {
-        length: plan.columns,
-        columns: plan.depth * plan.rows,
-        from: rows,
-        to: rows,
-        turned_by: 1,
-    }
-    .launch(gpu, from, to)
-}
-
-fn along_columns(
-    gpu: &Gpu,
-    plan: &DevicePlan,
-    from: &DeviceSlice<f32>,
-    to: &mut DeviceSlice<f32>,
-) -> GpuResult<()> {
-    let matrix = Layout::columns(plan.rows, plan.columns);
-    Pass {
-        length: plan.rows,
-        columns: plan.depth * plan.columns,
-        from: matrix,
-        to: matrix,
-        turned_by: 1,
-    }
-    .launch(gpu, from, to)
+    fft_2d_cuda(gpu, x, plan, out)?;
+    Pass::along_columns(plan.depth, plan.rows * plan.columns, 1).launch(gpu, None, out)
 }

@@ -271,8 +271,7 @@ fn few_rows<V: Vector, K: Kind, const R: usize>(
     let mut sums = [[V::splat(0.0); R]; SUMS];
     for row in 0..R {
         numbers[row] = &rows[row * apart..][..depth];
-        for gate in 0..K::GATES {
-            let sum = sum_of_gate[gate];
+        for &sum in &sum_of_gate[..K::GATES] {
             sums[sum][row] = V::load(&gates[row][sum].0);
         }
     }
@@ -286,8 +285,7 @@ fn few_rows<V: Vector, K: Kind, const R: usize>(
         }
     }
     for row in 0..R {
-        for gate in 0..K::GATES {
-            let sum = sum_of_gate[gate];
+        for &sum in &sum_of_gate[..K::GATES] {
             sums[sum][row].store(&mut gates[row][sum].0);
         }
     }
