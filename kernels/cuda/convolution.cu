@@ -4,15 +4,13 @@
 
 #include "common.cuh"
 
-// ---- direct: a tile of the image and the filters for it are in shared memory, four channels at a time, and the next four
+// ---- direct: a tile of the image and the filters for it are in shared memory, a few channels at a time, and the next ones
 // are on their way in registers
 
 static constexpr unsigned int DIRECT_THREADS = 256;
 static constexpr unsigned int TILE_ROWS = 8;
 static constexpr unsigned int TILE_COLUMNS = 16;
 static constexpr unsigned int TILE_CHANNELS = 32;
-// Channels of the image that are in shared memory at a time.
-static constexpr unsigned int DEPTH = 4;
 // Results of a thread: neighbouring pixels of a row, in several channels. A warp has all pixels of the tile.
 static constexpr unsigned int THREAD_PIXELS = 4;
 static constexpr unsigned int THREAD_CHANNELS = 4;
@@ -20,6 +18,8 @@ static constexpr unsigned int THREAD_CHANNELS = 4;
 static constexpr unsigned int WEIGHT_STEP = TILE_CHANNELS + 4;
 
 template <unsigned int KERNEL> struct DirectTile {
+    // Channels of the image that are in shared memory at a time.
+    static constexpr unsigned int DEPTH = KERNEL > 3 ? 2 : 4;
     static constexpr unsigned int FILTER = KERNEL * KERNEL;
     static constexpr unsigned int ROWS = TILE_ROWS + KERNEL - 1;
     static constexpr unsigned int COLUMNS = TILE_COLUMNS + KERNEL - 1;
@@ -54,7 +54,7 @@ template <unsigned int KERNEL> struct Fetched {
 #pragma unroll
         for (unsigned int i = 0; i < WEIGHTS; ++i) {
             const unsigned int at = threadIdx.x + i * DIRECT_THREADS;
-            const unsigned int channel = at / (DEPTH * Tile::FILTER), place = at % (DEPTH * Tile::FILTER);
+            const unsigned int channel = at / (Tile::DEPTH * Tile::FILTER), place = at % (Tile::DEPTH * Tile::FILTER);
             const bool inside = at < Tile::WEIGHTS && channel < channels_left && first + place / Tile::FILTER < channels_in;
             const size_t from = (static_cast<size_t>(channel) * channels_in + first) * Tile::FILTER + place;
             weights[i] = inside ? filters[from] : 0.0f;
@@ -74,7 +74,7 @@ template <unsigned int KERNEL> struct Fetched {
         for (unsigned int i = 0; i < WEIGHTS; ++i) {
             const unsigned int at = threadIdx.x + i * DIRECT_THREADS;
             if (at < Tile::WEIGHTS) {
-                tile.weights[at % (DEPTH * Tile::FILTER)][at / (DEPTH * Tile::FILTER)] = weights[i];
+                tile.weights[at % (Tile::DEPTH * Tile::FILTER)][at / (Tile::DEPTH * Tile::FILTER)] = weights[i];
             }
         }
     }
@@ -85,9 +85,10 @@ template <unsigned int KERNEL>
 static __device__ __forceinline__ void add_products(float (&sums)[THREAD_CHANNELS][THREAD_PIXELS],
                                                     const DirectTile<KERNEL>& tile, unsigned int y, unsigned int x,
                                                     unsigned int channel) {
-#pragma unroll 2
-    for (unsigned int depth = 0; depth < DEPTH; ++depth) {
-#pragma unroll
+#pragma unroll 1
+    for (unsigned int depth = 0; depth < DirectTile<KERNEL>::DEPTH; ++depth) {
+        // A row of a large filter is work enough.
+#pragma unroll(KERNEL > 3 ? 1 : KERNEL)
         for (unsigned int v = 0; v < KERNEL; ++v) {
             float strip[2 * THREAD_PIXELS];
             const float* row = &tile.image[depth][y + v][x];
@@ -132,11 +133,11 @@ static __device__ __forceinline__ void conv2d_direct(const float* image, const f
                    static_cast<int>(left) - BORDER);
     };
     fetch(0);
-    for (unsigned int first = 0; first < channels_in; first += DEPTH) {
+    for (unsigned int first = 0; first < channels_in; first += tile.DEPTH) {
         __syncthreads();
         next.put(tile);
         __syncthreads();
-        fetch(first + DEPTH);
+        fetch(first + tile.DEPTH);
         add_products<KERNEL>(sums, tile, y, x, channel);
     }
 #pragma unroll

@@ -503,3 +503,33 @@ fn conv2d_f64(
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signal::vector::Portable;
+
+    #[test]
+    fn every_machine_computes_the_same() {
+        let shape = Shape { channels_in: 3, channels_out: 13, size: 37, kernel: 3 };
+        let numbers =
+            |n: usize| (0..n).map(|i| ((i * 29) % 31) as f32 - 15.0).collect::<Vec<f32>>();
+        let (image, weights) = (numbers(3 * 37 * 37), numbers(13 * 27));
+        let mut results = [(); 3].map(|()| vec![0.0; 13 * 37 * 37]);
+        let [ours, direct, product] = &mut results;
+        conv2d(&image, &weights, 3, 37, 3, ours);
+        prepared(shape, &image, &weights, direct, |padded, filters, out| {
+            Direct { shape, padded, filters, rows: 0..37, out }.run::<Portable>();
+        });
+        prepared(shape, &image, &weights, product, |padded, filters, out| {
+            for first in (0..37 * 37).step_by(PIXELS) {
+                let pixels = first..(first + PIXELS).min(37 * 37);
+                let mut panel = vec![Pixels([0.0; PIXELS]); shape.patch()];
+                gather(shape, padded, pixels.clone(), &mut panel);
+                Product { shape, panel: &panel, filters, pixels, out }.run::<Portable>();
+            }
+        });
+        // All sums are of small integers, which are exact in any order.
+        assert!(ours == direct && ours == product);
+    }
+}

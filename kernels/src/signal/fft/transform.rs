@@ -293,6 +293,41 @@ fn any_pass<V: Vector>(x: &[Lanes], y: &mut [Lanes], stride: usize, pass: &Pass)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::signal::vector::{Portable, Task, best};
+
+    /// The transform of sixteen columns of numbers, all different.
+    #[derive(Clone, Copy)]
+    struct Columns<'a>(&'a Transform);
+
+    impl Task for Columns<'_> {
+        type Output = Vec<Lanes>;
+
+        #[inline(always)]
+        fn run<V: Vector>(self) -> Vec<Lanes> {
+            let number = |i: usize, j: usize| ((i * 31 + j * 17) % 23) as f32 - 11.0;
+            let lanes = |i: usize| Lanes {
+                re: std::array::from_fn(|lane| number(i, lane)),
+                im: std::array::from_fn(|lane| number(i + 5, 2 * lane)),
+            };
+            let mut x: Vec<Lanes> = (0..self.0.length()).map(lanes).collect();
+            let mut spare = x.clone();
+            self.0.run::<V>(&mut x, &mut spare).to_vec()
+        }
+    }
+
+    #[test]
+    fn every_machine_computes_the_same() {
+        for length in (1..40).chain([64, 67, 128, 243, 1024]) {
+            let transform = Transform::new(length);
+            let (ours, plain) = (best(Columns(&transform)), Columns(&transform).run::<Portable>());
+            let limit = 1e-5 * 16.0 * length as f32;
+            for (ours, plain) in ours.iter().zip(&plain) {
+                let close =
+                    |a: &Numbers, b: &Numbers| a.iter().zip(b).all(|(a, b)| (a - b).abs() < limit);
+                assert!(close(&ours.re, &plain.re) && close(&ours.im, &plain.im), "{length}");
+            }
+        }
+    }
 
     #[test]
     fn roots_of_unity_are_the_nearest_floats() {

@@ -359,3 +359,30 @@ fn gru_cell_f64(x: &[f64], h: &[f64], cell: &Cell, h_out: &mut [f64]) {
         h_out[i] = (1.0 - z) * (from_x(2) + r * from_h(2)).tanh() + z * h[i];
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::signal::vector::Portable;
+
+    #[test]
+    fn every_machine_computes_the_same() {
+        let (batch, hidden, input) = (9, 21, 70);
+        let numbers =
+            |n: usize| (0..n).map(|i| ((i * 29) % 31) as f32 / 15.5 - 1.0).collect::<Vec<f32>>();
+        let weights =
+            [numbers(4 * hidden * input), numbers(4 * hidden * hidden), numbers(84), numbers(84)];
+        let cell = Cell::new(hidden, weights);
+        let (x, h, c) = (numbers(batch * input), numbers(batch * hidden), numbers(batch * hidden));
+        let [mut h_ours, mut c_ours, mut h_plain, mut c_plain] =
+            [(); 4].map(|()| vec![0.0; batch * hidden]);
+        lstm_cell(&x, &h, &c, &cell, &mut h_ours, &mut c_ours);
+        let step = Step::<Lstm>::new(&x, &h, &c, &cell, &mut h_plain, &mut c_plain);
+        for block in 0..step.blocks() {
+            let mut gates = vec![step.biases(block); batch];
+            Units { step: &step, block, gates: &mut gates }.run::<Portable>();
+        }
+        let close = |a: &[f32], b: &[f32]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-5);
+        assert!(close(&h_ours, &h_plain) && close(&c_ours, &c_plain));
+    }
+}
