@@ -106,7 +106,7 @@ pub fn fft(x: &[f32], plan: &Plan, out: &mut [f32]) {
 }
 
 /// [`fft`] with blocks of both steps shared among all cores.
-#[kernel_bench(of = fft, parallel, threshold = tuned(1 << 14))]
+#[kernel_bench(of = fft, parallel, threshold = tuned(1 << 15))]
 pub fn fft_rayon(x: &[f32], plan: &Plan, out: &mut [f32]) {
     let order = Order::Columns;
     on_all_cores(&plan.columns, Some(&plan.turns), &plan.rows, order, x, out);
@@ -137,7 +137,7 @@ pub fn fft_2d(x: &[f32], plan: &Plan2d, out: &mut [f32]) {
 }
 
 /// [`fft_2d`] with blocks of columns, then of rows, shared among all cores.
-#[kernel_bench(of = fft_2d, parallel, threshold = tuned(1 << 14))]
+#[kernel_bench(of = fft_2d, parallel, threshold = tuned(1 << 15))]
 pub fn fft_2d_rayon(x: &[f32], plan: &Plan2d, out: &mut [f32]) {
     on_all_cores(&plan.columns, None, &plan.rows, Order::Rows, x, out);
 }
@@ -164,7 +164,7 @@ pub fn fft_3d(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
 }
 
 /// [`fft_3d`] with matrices, then blocks of columns of the stack, shared among all cores.
-#[kernel_bench(of = fft_3d, parallel, threshold = tuned(1 << 14))]
+#[kernel_bench(of = fft_3d, parallel, threshold = tuned(1 << 15))]
 pub fn fft_3d_rayon(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
     let matrix = x.len() / plan.depth.length();
     x.par_chunks_exact(matrix)
