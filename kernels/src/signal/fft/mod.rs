@@ -130,7 +130,7 @@ pub fn fft_rustfft(x: &[f32], _: &Plan, out: &mut [f32]) {
     flops = |rows, columns| 5 * rows * columns * (rows * columns).ilog2() as usize,
     bytes = |rows, columns| 16 * rows * columns,
     reference = fft_2d_f64,
-    tolerance = 2e-6,
+    tolerance = 2e-6, // as in one dimension
 )]
 pub fn fft_2d(x: &[f32], plan: &Plan2d, out: &mut [f32]) {
     in_order(&plan.columns, None, &plan.rows, Order::Rows, x, out);
@@ -153,7 +153,7 @@ pub fn fft_2d_rayon(x: &[f32], plan: &Plan2d, out: &mut [f32]) {
     flops = |depth, rows, columns| 5 * depth * rows * columns * (depth * rows * columns).ilog2() as usize,
     bytes = |depth, rows, columns| 16 * depth * rows * columns,
     reference = fft_3d_f64,
-    tolerance = 2e-6,
+    tolerance = 2e-6, // as in one dimension
 )]
 pub fn fft_3d(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
     let matrix = x.len() / plan.depth.length();
