@@ -18,3 +18,4 @@ pub mod reductions;
 pub mod shared;
 pub mod training;
 pub mod sparse;
+pub mod signal;

@@ -1,0 +1,346 @@
+//! Fourier transforms of complex numbers in one, two and three dimensions.
+//!
+//! Complex numbers are pairs of `f32` in one slice, as most libraries have them, so that a comparison with one costs
+//! nobody a conversion. How a transform is computed is decided before it is: a plan has the roots of unity, and a call
+//! allocates nothing (scratch memory is made by a thread's first call and kept).
+//!
+//! Every length works; those with a large prime factor p take time in proportion to n·p.
+
+#![allow(unsafe_code)] // blocks of a matrix are written by several tasks, and pairs are seen as complex numbers
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use kbench::prelude::*;
+use rayon::prelude::*;
+
+use self::steps::{ColumnsInPlace, ColumnsStep, Order, RowsStep, TOGETHER, Turns};
+use self::transform::{Lanes, Transform};
+use super::parts::{Shared, with_scratch};
+use super::vector::{LANES, best};
+
+pub mod device;
+mod steps;
+mod transform;
+#[cfg(feature = "vendor")]
+mod vendor;
+
+/// What it takes to transform n numbers: they are seen as a matrix.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    rows: Transform,
+    columns: Transform,
+    turns: Turns,
+}
+
+impl kbench::Operand for Plan {}
+
+impl Plan {
+    /// The plan for n numbers.
+    pub fn new(n: usize) -> Self {
+        let rows = rows_of(n);
+        let turns = Turns::new(rows, n / rows);
+        Plan { rows: Transform::new(n / rows), columns: Transform::new(rows), turns }
+    }
+}
+
+/// The divisor of n that is nearest to its root from above; for powers of two at least 16 once n allows it.
+fn rows_of(n: usize) -> usize {
+    let root = (1..).take_while(|i| i * i <= n).last().unwrap_or(1);
+    (root..=n).find(|rows| n.is_multiple_of(*rows)).unwrap_or(n)
+}
+
+/// What it takes to transform a matrix: a transform along each axis.
+#[derive(Clone, Debug)]
+pub struct Plan2d {
+    rows: Transform,
+    columns: Transform,
+}
+
+impl kbench::Operand for Plan2d {}
+
+impl Plan2d {
+    /// The plan for a matrix of rows × columns.
+    pub fn new(rows: usize, columns: usize) -> Self {
+        Plan2d { rows: Transform::new(columns), columns: Transform::new(rows) }
+    }
+}
+
+/// What it takes to transform a stack of matrices.
+#[derive(Clone, Debug)]
+pub struct Plan3d {
+    depth: Transform,
+    matrix: Plan2d,
+}
+
+impl kbench::Operand for Plan3d {}
+
+impl Plan3d {
+    /// The plan for depth matrices of rows × columns.
+    pub fn new(depth: usize, rows: usize, columns: usize) -> Self {
+        Plan3d { depth: Transform::new(depth), matrix: Plan2d::new(rows, columns) }
+    }
+}
+
+/// The plan for n numbers: roots of unity in f64, rounded once.
+#[kernel_bench(
+    sizes = ["small" => (n = 1 << 10), "medium" => (n = 1 << 14), "large" => (n = 1 << 20)],
+    inputs = |n| (n,),
+)]
+pub fn fft_plan(n: usize) -> Plan {
+    Plan::new(n)
+}
+
+/// out[k] ← Σⱼ x[j] · e^(−2πi·jk/n)
+#[kernel_bench(
+    sizes = ["tiny" => (n = 1 << 8), "small" => (n = 1 << 10), "medium" => (n = 1 << 14), "large" => (n = 1 << 20)],
+    inputs = |n| (normal(2 * n), Plan::new(n), zeros(2 * n)),
+    flops = |n| 5 * n * n.ilog2() as usize, // the usual count, whatever the algorithm
+    bytes = |n| 16 * n,
+    reference = fft_f64,
+    tolerance = 2e-6, // errors add up over log n passes, each with roots and products rounded once; twice that for primes
+)]
+pub fn fft(x: &[f32], plan: &Plan, out: &mut [f32]) {
+    let order = Order::Columns;
+    in_order(&plan.columns, Some(&plan.turns), &plan.rows, order, x, out);
+}
+
+/// [`fft`] with blocks of both steps shared among all cores.
+#[kernel_bench(of = fft, parallel, threshold = tuned(1 << 15))]
+pub fn fft_rayon(x: &[f32], plan: &Plan, out: &mut [f32]) {
+    let order = Order::Columns;
+    on_all_cores(&plan.columns, Some(&plan.turns), &plan.rows, order, x, out);
+}
+
+/// [`fft`] by the crate rustfft, which plans at a thread's first call with a length.
+#[cfg(feature = "vendor")]
+#[kernel_bench(of = fft)]
+pub fn fft_rustfft(x: &[f32], _: &Plan, out: &mut [f32]) {
+    vendor::transform(x, out);
+}
+
+/// [`fft`] along the rows of a matrix, then along its columns.
+#[kernel_bench(
+    sizes = [
+        "small" => (rows = 64, columns = 64),
+        "medium" => (rows = 256, columns = 256),
+        "large" => (rows = 1024, columns = 1024),
+    ],
+    inputs = |rows, columns| (normal(2 * rows * columns), Plan2d::new(rows, columns), zeros(2 * rows * columns)),
+    flops = |rows, columns| 5 * rows * columns * (rows * columns).ilog2() as usize,
+    bytes = |rows, columns| 16 * rows * columns,
+    reference = fft_2d_f64,
+    tolerance = 2e-6, // as in one dimension
+)]
+pub fn fft_2d(x: &[f32], plan: &Plan2d, out: &mut [f32]) {
+    in_order(&plan.columns, None, &plan.rows, Order::Rows, x, out);
+}
+
+/// [`fft_2d`] with blocks of columns, then of rows, shared among all cores.
+#[kernel_bench(of = fft_2d, parallel, threshold = tuned(1 << 15))]
+pub fn fft_2d_rayon(x: &[f32], plan: &Plan2d, out: &mut [f32]) {
+    on_all_cores(&plan.columns, None, &plan.rows, Order::Rows, x, out);
+}
+
+/// [`fft_2d`] of each of a stack of matrices, then [`fft`] along the stack.
+#[kernel_bench(
+    sizes = [
+        "small" => (depth = 16, rows = 16, columns = 16),
+        "medium" => (depth = 64, rows = 64, columns = 64),
+        "large" => (depth = 128, rows = 128, columns = 128),
+    ],
+    inputs = |depth, rows, columns| (normal(2 * depth * rows * columns), Plan3d::new(depth, rows, columns), zeros(2 * depth * rows * columns)),
+    flops = |depth, rows, columns| 5 * depth * rows * columns * (depth * rows * columns).ilog2() as usize,
+    bytes = |depth, rows, columns| 16 * depth * rows * columns,
+    reference = fft_3d_f64,
+    tolerance = 2e-6, // as in one dimension
+)]
+pub fn fft_3d(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
+    let matrix = x.len() / plan.depth.length();
+    for (x, out) in x.chunks_exact(matrix).zip(out.chunks_exact_mut(matrix)) {
+        fft_2d(x, &plan.matrix, out);
+    }
+    stack_step(&plan.depth, &Shared::new(out), matrix / 2, 0..(matrix / 2).div_ceil(LANES));
+}
+
+/// [`fft_3d`] with matrices, then blocks of columns of the stack, shared among all cores.
+#[kernel_bench(of = fft_3d, parallel, threshold = tuned(1 << 15))]
+pub fn fft_3d_rayon(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
+    let matrix = x.len() / plan.depth.length();
+    x.par_chunks_exact(matrix)
+        .zip(out.par_chunks_exact_mut(matrix))
+        .for_each(|(x, out)| fft_2d(x, &plan.matrix, out));
+    let out = Shared::new(out);
+    let blocks = (matrix / 2).div_ceil(LANES);
+    tasks(blocks).for_each(|range| stack_step(&plan.depth, &out, matrix / 2, range));
+}
+
+thread_local! {
+    /// The matrix between two steps.
+    static MATRIX: RefCell<Vec<Lanes>> = const { RefCell::new(Vec::new()) };
+    /// Some blocks of columns or rows.
+    static BLOCKS: RefCell<Vec<Lanes>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Both steps, block after block.
+fn in_order(
+    columns: &Transform,
+    turns: Option<&Turns>,
+    rows: &Transform,
+    order: Order,
+    x: &[f32],
+    out: &mut [f32],
+) {
+    let out = Shared::new(out);
+    let groups = columns.length().div_ceil(LANES);
+    with_scratch(&MATRIX, groups * rows.length(), Lanes::ZERO, |scratch| {
+        first_step(columns, turns, x, 0..rows.length().div_ceil(LANES), &Shared::new(scratch));
+        second_step(rows, order, scratch, columns.length(), 0, &out);
+    });
+}
+
+/// Both steps, the blocks of each shared among all cores.
+fn on_all_cores(
+    columns: &Transform,
+    turns: Option<&Turns>,
+    rows: &Transform,
+    order: Order,
+    x: &[f32],
+    out: &mut [f32],
+) {
+    let out = Shared::new(out);
+    let groups = columns.length().div_ceil(LANES);
+    with_scratch(&MATRIX, groups * rows.length(), Lanes::ZERO, |scratch| {
+        let shared = Shared::new(scratch);
+        let blocks = rows.length().div_ceil(LANES);
+        tasks(blocks).for_each(|range| first_step(columns, turns, x, range, &shared));
+        tasks(groups).for_each(|range| {
+            let length = rows.length();
+            // SAFETY: no other task has these blocks, and the first step is over.
+            let part = unsafe { shared.part(range.start * length..range.end * length) };
+            second_step(rows, order, part, columns.length(), range.start, &out);
+        });
+    });
+}
+
+/// Ranges of blocks for tasks: [`TOGETHER`] if there are enough for all cores.
+fn tasks(blocks: usize) -> impl IndexedParallelIterator<Item = Range<usize>> {
+    let together = (blocks / (2 * rayon::current_num_threads())).clamp(1, TOGETHER);
+    (0..blocks.div_ceil(together)).into_par_iter().map(move |task| {
+        let start = task * together;
+        start..(start + together).min(blocks)
+    })
+}
+
+/// Parts of a range of blocks that are read and written together.
+fn parts(blocks: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    let end = blocks.end;
+    blocks.step_by(TOGETHER).map(move |start| start..(start + TOGETHER).min(end))
+}
+
+/// The first step for blocks of columns.
+fn first_step(
+    transform: &Transform,
+    turns: Option<&Turns>,
+    x: &[f32],
+    blocks: Range<usize>,
+    scratch: &Shared<'_, Lanes>,
+) {
+    let room = (TOGETHER.min(blocks.len()) + 1) * transform.length();
+    with_scratch(&BLOCKS, room, Lanes::ZERO, |buffers| {
+        for blocks in parts(blocks) {
+            let buffers = &mut *buffers;
+            best(ColumnsStep { transform, turns, x, blocks, scratch, buffers });
+        }
+    });
+}
+
+/// The second step for blocks of rows, from `first` on.
+fn second_step(
+    transform: &Transform,
+    order: Order,
+    scratch: &mut [Lanes],
+    rows: usize,
+    first: usize,
+    out: &Shared<'_, f32>,
+) {
+    let together = TOGETHER * transform.length();
+    with_scratch(&BLOCKS, together.min(scratch.len()), Lanes::ZERO, |spare| {
+        for (part, scratch) in scratch.chunks_mut(together).enumerate() {
+            let (spare, first) = (&mut *spare, first + part * TOGETHER);
+            best(RowsStep { transform, order, rows, first, scratch, spare, out });
+        }
+    });
+}
+
+/// The transform along the stack, of blocks of columns.
+fn stack_step(transform: &Transform, x: &Shared<'_, f32>, columns: usize, blocks: Range<usize>) {
+    with_scratch(&BLOCKS, 2 * TOGETHER * transform.length(), Lanes::ZERO, |buffers| {
+        for blocks in parts(blocks) {
+            let buffers = &mut *buffers;
+            best(ColumnsInPlace { transform, x, columns, blocks, buffers });
+        }
+    });
+}
+
+/// The sums of the definition for short and odd lengths, and by two transforms of half the length otherwise.
+fn fft_in_f64(x: &[(f64, f64)]) -> Vec<(f64, f64)> {
+    use std::f64::consts::TAU;
+    let n = x.len();
+    let turned = |(re, im): (f64, f64), numerator: usize| {
+        let (sin, cos) = (-TAU * (numerator % n) as f64 / n as f64).sin_cos();
+        (re * cos - im * sin, re * sin + im * cos)
+    };
+    if n % 2 == 1 || n <= 8 {
+        let sum = |k: usize| {
+            let terms = x.iter().enumerate().map(|(j, x)| turned(*x, j * k));
+            terms.fold((0.0, 0.0), |sum, term| (sum.0 + term.0, sum.1 + term.1))
+        };
+        return (0..n).map(sum).collect();
+    }
+    let half =
+        |first: usize| fft_in_f64(&x.iter().skip(first).step_by(2).copied().collect::<Vec<_>>());
+    let (even, odd) =
+        if n < 1 << 14 { (half(0), half(1)) } else { rayon::join(|| half(0), || half(1)) };
+    let at = |k: usize| {
+        let (even, odd) = (even[k % (n / 2)], turned(odd[k % (n / 2)], k));
+        (even.0 + odd.0, even.1 + odd.1)
+    };
+    (0..n).into_par_iter().with_min_len(1 << 13).map(at).collect()
+}
+
+/// Transforms all columns of matrices with rows of `stride` numbers.
+fn along_f64(x: &mut [f64], length: usize, stride: usize) {
+    for block in x.chunks_exact_mut(2 * length * stride) {
+        for first in 0..stride {
+            let place = |i: usize| 2 * (i * stride + first);
+            let numbers: Vec<_> =
+                (0..length).map(|i| (block[place(i)], block[place(i) + 1])).collect();
+            for (i, (re, im)) in fft_in_f64(&numbers).into_iter().enumerate() {
+                [block[place(i)], block[place(i) + 1]] = [re, im];
+            }
+        }
+    }
+}
+
+fn fft_f64(x: &[f64], _: &Plan, out: &mut [f64]) {
+    out.copy_from_slice(x);
+    along_f64(out, x.len() / 2, 1);
+}
+
+fn fft_2d_f64(x: &[f64], plan: &Plan2d, out: &mut [f64]) {
+    let (rows, columns) = (plan.columns.length(), plan.rows.length());
+    out.copy_from_slice(x);
+    along_f64(out, columns, 1);
+    along_f64(out, rows, columns);
+}
+
+fn fft_3d_f64(x: &[f64], plan: &Plan3d, out: &mut [f64]) {
+    let Plan3d { depth, matrix } = plan;
+    for (x, out) in
+        x.chunks_exact(x.len() / depth.length()).zip(out.chunks_exact_mut(x.len() / depth.length()))
+    {
+        fft_2d_f64(x, matrix, out);
+    }
+    along_f64(out, depth.length(), matrix.columns.length() * matrix.rows.length());
+}
