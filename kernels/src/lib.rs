@@ -6,6 +6,7 @@
 
 #![deny(unsafe_code)] // the modules that call instructions of the processor have an exception
 
+pub mod attention;
 pub mod elementwise;
 pub mod matmul;
 pub mod normalisation;

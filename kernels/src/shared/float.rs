@@ -25,6 +25,9 @@ pub trait Float: Element + DeviceElement {
     /// The nearest number, ties to even.
     fn from_f32(value: f32) -> Self;
 
+    /// Any number of elements as `f32`: where they are, or in the first part of `buffer`.
+    fn read_all<'a>(from: &'a [Self], buffer: &'a mut [f32]) -> &'a [f32];
+
     /// At most [`BLOCK`] elements as `f32`.
     fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32];
 
@@ -46,6 +49,11 @@ impl Float for f32 {
     #[inline(always)]
     fn from_f32(value: f32) -> Self {
         value
+    }
+
+    #[inline(always)]
+    fn read_all<'a>(from: &'a [Self], _: &'a mut [f32]) -> &'a [f32] {
+        from
     }
 
     #[inline(always)]
@@ -76,10 +84,15 @@ impl Float for f16 {
     }
 
     #[inline(always)]
-    fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32] {
+    fn read_all<'a>(from: &'a [Self], buffer: &'a mut [f32]) -> &'a [f32] {
         let buffer = &mut buffer[..from.len()];
         widen_f16(from, buffer);
         buffer
+    }
+
+    #[inline(always)]
+    fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32] {
+        Self::read_all(from, buffer)
     }
 
     #[inline(always)]
@@ -113,10 +126,15 @@ impl Float for bf16 {
     }
 
     #[inline(always)]
-    fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32] {
+    fn read_all<'a>(from: &'a [Self], buffer: &'a mut [f32]) -> &'a [f32] {
         let buffer = &mut buffer[..from.len()];
         buffer.iter_mut().zip(from).for_each(|(to, from)| *to = Float::to_f32(*from));
         buffer
+    }
+
+    #[inline(always)]
+    fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32] {
+        Self::read_all(from, buffer)
     }
 
     #[inline(always)]
