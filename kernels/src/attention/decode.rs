@@ -7,10 +7,11 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-use super::dot::{dot, exponentiate};
+use super::dot::{dots, exponentiate, fused, largest};
 use super::reference::attention_f64;
 use super::scratch::with_scratch;
 use super::weighted_mean;
+use crate::shared::simd::{Call, Level, level};
 use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorised};
 
 const SOURCE: Source = Source::new(include_str!("../../cuda/attention_decode.cu"))
@@ -19,6 +20,9 @@ const SOURCE: Source = Source::new(include_str!("../../cuda/attention_decode.cu"
 
 /// Keys that are handled at a time: with their values they stay in a core's cache.
 const KEYS: usize = 64;
+
+/// Queries that are handled at a time, so that the keys and values of a block are widened once for all of them.
+const FEW: usize = 4;
 
 /// Keys of a split at least, so that joining the splits stays cheap.
 const SHORTEST_SPLIT: usize = 4 * KEYS;
@@ -45,7 +49,8 @@ const EXTRA: usize = 2;
         zeros(batch * heads * head_dim),
     ),
     valid = heads.is_multiple_of(kv_heads),
-    work = |batch, heads, seq| batch * heads * seq,
+    // Keys, as each is read once for all heads that share it.
+    work = |batch, kv_heads, seq| batch * kv_heads * seq,
     flops = |batch, heads, seq, head_dim| 4 * batch * heads * seq * head_dim,
     reference = attention_decode_f64,
     types = [f32, f16, bf16],
@@ -64,13 +69,13 @@ pub fn attention_decode<T: Float>(
         let heads = q.chunks(queries * head_dim).zip(out.chunks_mut(queries * head_dim));
         for ((q, out), (k, v)) in heads.zip(cache) {
             attend_split(q, k, v, head_dim, partial);
-            vectorised(join::<T>, (&mut *partial, head_dim, 1, out));
+            join(partial, head_dim, 1, out);
         }
     });
 }
 
 /// [`attention_decode`] with heads, and splits of the cache when heads are few, shared among all cores.
-#[kernel_bench(of = attention_decode, parallel, threshold = tuned(8_000), types = [f32, f16, bf16])]
+#[kernel_bench(of = attention_decode, parallel, threshold = tuned(2_000), types = [f32, f16, bf16])]
 pub fn attention_decode_rayon<T: Float>(
     q: &[T],
     k: &[T],
@@ -89,13 +94,14 @@ pub fn attention_decode_rayon<T: Float>(
         partial.par_chunks_mut(queries * row).enumerate().for_each(|(index, partial)| {
             let (head, split) = (index / splits, index % splits);
             let q = &q[head * queries * head_dim..][..queries * head_dim];
-            let (first, last) = (split * keys * head_dim, matrix.min((split + 1) * keys * head_dim));
+            let (first, last) =
+                (split * keys * head_dim, matrix.min((split + 1) * keys * head_dim));
             let part = head * matrix + first..head * matrix + last;
             attend_split(q, &k[part.clone()], &v[part], head_dim, partial);
         });
         let outs = out.chunks_mut(queries * head_dim);
         for (out, partial) in outs.zip(partial.chunks_mut(splits * queries * row)) {
-            vectorised(join::<T>, (partial, head_dim, splits, out));
+            join(partial, head_dim, splits, out);
         }
     });
 }
@@ -111,11 +117,11 @@ pub fn attention_decode_naive<T: Float>(
     out: &mut [T],
 ) {
     let (matrix, group) = (seq * head_dim, q.len() * seq / k.len());
-    with_scratch([seq], |[scores]| {
+    with_scratch([seq, head_dim], |[scores, sums]| {
         for (head, (q, out)) in q.chunks(head_dim).zip(out.chunks_mut(head_dim)).enumerate() {
             let first = head / group * matrix;
             let (k, v) = (&k[first..][..matrix], &v[first..][..matrix]);
-            vectorised(weighted_mean::<T>, (q, k, v, &mut *scores, out));
+            weighted_mean(q, (k, v), (scores, sums), out);
         }
     });
 }
@@ -133,8 +139,8 @@ pub fn attention_decode_cuda<T: Float>(
 ) -> GpuResult<()> {
     /// Bytes of the ring of copies of a block: four steps of 128 bytes for 128 threads.
     const RING: usize = 4 * 128 * 128;
-    /// Blocks for each multiprocessor: twice as many as run at once, so that few are left over at the end.
-    const BLOCKS: usize = 6;
+    /// Blocks for each multiprocessor: four times as many as run at once, so that few are left over at the end.
+    const BLOCKS: usize = 12;
     let (heads, group) = (q.len() / head_dim, q.len() * seq / k.len());
     // Query heads that share keys are handled four at a time.
     let (entry, together, shared) = match (head_dim, group) {
@@ -173,15 +179,37 @@ fn attend_split<T: Float>(q: &[T], k: &[T], v: &[T], head_dim: usize, partial: &
     // Only floats of 16 bits are widened.
     let widened = usize::from(size_of::<T>() < size_of::<f32>());
     with_scratch([q.len() * widened, KEYS * head_dim * widened], |scratch| {
-        vectorised(attend_split_body::<T>, (q, k, v, head_dim, scratch, partial));
+        let operands = (q, k, v);
+        match level() >= Level::Avx2 {
+            true => vectorised(Split::<T, true> { operands, head_dim, scratch, partial }, ()),
+            false => vectorised(Split::<T, false> { operands, head_dim, scratch, partial }, ()),
+        }
     });
 }
 
+/// Queries and a split of the cache, with the memory that they take.
+///
+/// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
+struct Split<'a, T, const FUSED: bool> {
+    operands: (&'a [T], &'a [T], &'a [T]),
+    head_dim: usize,
+    /// Widened queries and rows.
+    scratch: [&'a mut [f32]; 2],
+    partial: &'a mut [f32],
+}
+
+impl<T: Float, const FUSED: bool> Call<()> for Split<'_, T, FUSED> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self, (): ()) {
+        attend::<T, FUSED>(self.operands, self.head_dim, self.scratch, self.partial);
+    }
+}
+
 #[inline(always)]
-fn attend_split_body<T: Float>(
-    q: &[T],
-    k: &[T],
-    v: &[T],
+fn attend<T: Float, const FUSED: bool>(
+    (q, k, v): (&[T], &[T], &[T]),
     head_dim: usize,
     [queries, rows]: [&mut [f32]; 2],
     partial: &mut [f32],
@@ -192,42 +220,57 @@ fn attend_split_body<T: Float>(
         partial.fill(0.0);
         partial[0] = f32::NEG_INFINITY;
     }
-    // The scores of four queries at a time, whose keys are then read from the nearest cache.
-    let mut scores = [[0.0; KEYS]; 4];
+    let mut scores = [[0.0; KEYS]; FEW];
     for (k, v) in k.chunks(KEYS * head_dim).zip(v.chunks(KEYS * head_dim)) {
-        let count = k.len() / head_dim;
-        let few = q.chunks(4 * head_dim).zip(partial.chunks_mut(4 * (EXTRA + head_dim)));
+        let few = q.chunks(FEW * head_dim).zip(partial.chunks_mut(FEW * (EXTRA + head_dim)));
         for (q, partial) in few {
             let k = T::read_all(k, rows);
             for (q, scores) in q.chunks_exact(head_dim).zip(&mut scores) {
-                for (score, k) in scores.iter_mut().zip(k.chunks_exact(head_dim)) {
-                    *score = scale * dot(q, k);
-                }
+                score::<FUSED>(q, k, scale, scores);
             }
+            let count = k.len() / head_dim;
             let v = T::read_all(v, rows);
             let partial = partial.chunks_exact_mut(EXTRA + head_dim);
             for (partial, scores) in partial.zip(&mut scores) {
-                add_values(partial, &mut scores[..count], v, head_dim);
+                add_values::<FUSED>(partial, &mut scores[..count], v, head_dim);
             }
         }
     }
 }
 
+/// Scores of one query against a block of keys, four at a time: where there are fewer, the last ones are taken again.
+#[inline(always)]
+fn score<const FUSED: bool>(q: &[f32], k: &[f32], scale: f32, scores: &mut [f32; KEYS]) {
+    let count = k.len() / q.len();
+    for (first, scores) in (0..count).step_by(4).zip(scores.as_chunks_mut().0) {
+        *scores = dots::<FUSED>(q, rows_of(k, q.len(), first));
+        scores.iter_mut().for_each(|score| *score *= scale);
+    }
+}
+
 /// Takes a block of values into the partial results of a query.
 #[inline(always)]
-fn add_values(partial: &mut [f32], scores: &mut [f32], v: &[f32], head_dim: usize) {
+fn add_values<const FUSED: bool>(
+    partial: &mut [f32],
+    scores: &mut [f32],
+    v: &[f32],
+    head_dim: usize,
+) {
     let (state, sums) = partial.split_at_mut(EXTRA);
-    let larger = scores.iter().copied().fold(state[0], f32::max);
+    let larger = largest(scores).max(state[0]);
     let shrink = math::exp(state[0] - larger);
     state[1] = state[1] * shrink + exponentiate(scores, larger);
     state[0] = larger;
     sums.iter_mut().for_each(|sum| *sum *= shrink);
     // Four rows at a time: the sums are read and written a quarter as often.
     let (fours, rest) = scores.as_chunks::<4>();
-    for (weights, v) in fours.iter().zip(v.chunks_exact(4 * head_dim)) {
-        let ([a, b, c, d], [v_a, v_b, v_c, v_d]) = (weights, rows_of(v, head_dim));
-        for (i, sum) in sums.iter_mut().enumerate() {
-            *sum += (a * v_a[i] + b * v_b[i]) + (c * v_c[i] + d * v_d[i]);
+    for (first, weights) in (0..).step_by(4).zip(fours) {
+        let [a, b, c, d] = rows_of(v, head_dim, first);
+        for ((((sum, a), b), c), d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+            *sum = fused::<FUSED>(weights[0], *a, *sum);
+            *sum = fused::<FUSED>(weights[1], *b, *sum);
+            *sum = fused::<FUSED>(weights[2], *c, *sum);
+            *sum = fused::<FUSED>(weights[3], *d, *sum);
         }
     }
     for (weight, v) in rest.iter().zip(v[fours.len() * 4 * head_dim..].chunks_exact(head_dim)) {
@@ -235,14 +278,16 @@ fn add_values(partial: &mut [f32], scores: &mut [f32], v: &[f32], head_dim: usiz
     }
 }
 
-/// `N` rows of a matrix.
+/// Four rows of a matrix from `first` on, with the last one in place of those that do not exist.
 #[inline(always)]
-fn rows_of<const N: usize>(matrix: &[f32], length: usize) -> [&[f32]; N] {
-    std::array::from_fn(|i| &matrix[i * length..][..length])
+fn rows_of(matrix: &[f32], length: usize, first: usize) -> [&[f32]; 4] {
+    let last = matrix.len() / length - 1;
+    [first, first + 1, first + 2, first + 3].map(|row| &matrix[row.min(last) * length..][..length])
 }
 
 /// The results of all queries of a head from the partial results of its splits, the first of which takes up the others.
-#[inline(always)]
+///
+/// There are few of them, so that it need not be compiled for wide vectors.
 fn join<T: Float>(partial: &mut [f32], head_dim: usize, splits: usize, out: &mut [T]) {
     let (first, others) = partial.split_at_mut(partial.len() / splits);
     for other in others.chunks_exact(first.len()) {

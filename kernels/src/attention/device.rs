@@ -10,6 +10,10 @@ const TENSOR: Source = Source::new(include_str!("../../cuda/attention_tensor.cu"
     .named("attention_tensor.cu")
     .headers(COMMON);
 
+const HOPPER: Source = Source::new(include_str!("../../cuda/attention_hopper.cu"))
+    .named("attention_hopper.cu")
+    .headers(COMMON);
+
 /// The longest head of the tiled kernel.
 pub(super) const WIDEST: usize = 128;
 
@@ -61,6 +65,33 @@ pub(super) fn tensor<T: Float, const CAUSAL: bool>(
     let heads = q.len() / (seq * head_dim);
     let kernel = gpu.kernel(TENSOR, T::one_of(entry))?;
     let kernel = kernel.grid(heads * seq.div_ceil(QUERIES)).block(128).shared(shared);
+    let kernel = kernel.arg(q).arg(k).arg(v).arg(out).arg(seq as u32);
+    kernel.arg((q.len() / k.len()) as u32).launch()
+}
+
+/// Three groups of four warps for every 128 queries of a head, where there are instructions for such groups.
+pub(super) fn hopper<T: Float, const CAUSAL: bool>(
+    gpu: &Gpu,
+    (q, k, v): Operands<'_, T>,
+    (seq, head_dim): (usize, usize),
+    out: &mut DeviceSlice<T>,
+) -> GpuResult<()> {
+    const QUERIES: usize = 128;
+    const KEYS: usize = 128;
+    if gpu.info().compute_capability != "9.0" {
+        return tensor::<T, CAUSAL>(gpu, (q, k, v), (seq, head_dim), out);
+    }
+    let entry = match (CAUSAL, head_dim) {
+        (false, 64) => ["", "attention_hopper_64_f16", "attention_hopper_64_bf16"],
+        (false, _) => ["", "attention_hopper_128_f16", "attention_hopper_128_bf16"],
+        (true, 64) => ["", "attention_causal_hopper_64_f16", "attention_causal_hopper_64_bf16"],
+        (true, _) => ["", "attention_causal_hopper_128_f16", "attention_causal_hopper_128_bf16"],
+    };
+    // Queries, and two tiles each of keys and values.
+    let shared = (QUERIES + 4 * KEYS) * head_dim * size_of::<T>();
+    let heads = q.len() / (seq * head_dim);
+    let kernel = gpu.kernel(HOPPER, T::one_of(entry))?;
+    let kernel = kernel.grid(heads * seq.div_ceil(QUERIES)).block(384).shared(shared);
     let kernel = kernel.arg(q).arg(k).arg(v).arg(out).arg(seq as u32);
     kernel.arg((q.len() / k.len()) as u32).launch()
 }

@@ -2,23 +2,60 @@
 
 use crate::shared::math::exp;
 
-/// Partial results of a sum: enough vectors of any width to hide how long an addition takes.
-const LANES: usize = 64;
+/// Partial results of a sum: a vector of the widest kind.
+const LANES: usize = 16;
 
-/// Σ a·b.
+/// a·b + c; `FUSED`: without rounding the product first, by an instruction that the machine must have.
 #[inline(always)]
-pub(super) fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let mut lanes = [0.0; LANES];
-    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
-    for (a, b) in a.iter().zip(b) {
-        for ((lane, a), b) in lanes.iter_mut().zip(a).zip(b) {
-            *lane += a * b;
+pub(super) fn fused<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
+    if FUSED { a.mul_add(b, c) } else { a * b + c }
+}
+
+/// Σ a·b for four b at a time: their additions do not wait for one another.
+#[inline(always)]
+pub(super) fn dots<const FUSED: bool>(a: &[f32], [b, c, d, e]: [&[f32]; 4]) -> [f32; 4] {
+    let mut sums = [[0.0; LANES]; 4];
+    let [b_sums, c_sums, d_sums, e_sums] = &mut sums;
+    let (a, a_rest) = a.as_chunks();
+    let ((b, b_rest), (c, c_rest)) = (b.as_chunks(), c.as_chunks());
+    let ((d, d_rest), (e, e_rest)) = (d.as_chunks(), e.as_chunks());
+    for ((((a, b), c), d), e) in a.iter().zip(b).zip(c).zip(d).zip(e) {
+        take::<FUSED>(b_sums, a, b);
+        take::<FUSED>(c_sums, a, c);
+        take::<FUSED>(d_sums, a, d);
+        take::<FUSED>(e_sums, a, e);
+    }
+    let rests = [b_rest, c_rest, d_rest, e_rest];
+    let mut dots = [0.0; 4];
+    for ((dot, sums), rest) in dots.iter_mut().zip(sums).zip(rests) {
+        *dot = joined(sums);
+        a_rest.iter().zip(rest).for_each(|(a, b)| *dot += a * b);
+    }
+    dots
+}
+
+/// Takes a vector of products into partial sums.
+#[inline(always)]
+fn take<const FUSED: bool>(sums: &mut [f32; LANES], a: &[f32; LANES], b: &[f32; LANES]) {
+    for lane in 0..LANES {
+        sums[lane] = fused::<FUSED>(a[lane], b[lane], sums[lane]);
+    }
+}
+
+/// The largest of some scores, or −∞ if there is none.
+#[inline(always)]
+pub(super) fn largest(scores: &[f32]) -> f32 {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    for scores in scores.chunks(LANES) {
+        for (lane, &score) in lanes.iter_mut().zip(scores) {
+            *lane = if score > *lane { score } else { *lane };
         }
     }
-    for ((lane, a), b) in lanes.iter_mut().zip(a_rest).zip(b_rest) {
-        *lane += a * b;
+    let mut largest = f32::NEG_INFINITY;
+    for lane in lanes {
+        largest = if lane > largest { lane } else { largest };
     }
-    joined(lanes)
+    largest
 }
 
 /// Scores become e^(score − maximum); returned is the sum of these.

@@ -8,13 +8,13 @@ use super::reference::attention_f64;
 use super::scratch::with_scratch;
 use super::tiles::{Block, QUERIES, attend_block};
 use super::weighted_mean;
-use crate::shared::{Float, vectorised};
+use crate::shared::Float;
 
 /// Attention without and with a mask: the same code, told by `CAUSAL`.
 macro_rules! attention {
     (
         $(#[$documentation:meta])*
-        $kernel:ident { $rayon:ident, $naive:ident, $cuda:ident, $tensor:ident, $cuda_naive:ident, $exact:ident }
+        $kernel:ident { $rayon:ident, $naive:ident, $cuda:ident, $tensor:ident, $hopper:ident, $cuda_naive:ident, $exact:ident }
         flops = $flops:literal, CAUSAL = $causal:literal, visible = |$query:ident, $seq:ident| $visible:expr
     ) => {
         $(#[$documentation])*
@@ -65,17 +65,17 @@ macro_rules! attention {
         #[kernel_bench(
             of = $kernel,
             types = [f32, f16, bf16],
-            valid = batch * heads * seq * seq * head_dim <= 1 << 30, // beyond it takes seconds
+            valid = batch * heads * seq * seq * head_dim <= 1 << 29, // beyond it takes seconds
         )]
         pub fn $naive<T: Float>(q: &[T], k: &[T], v: &[T], seq: usize, head_dim: usize, out: &mut [T]) {
             let group = q.len() / k.len();
-            with_scratch([seq], |[scores]| {
+            with_scratch([seq, head_dim], |[scores, sums]| {
                 for (index, (q, out)) in q.chunks(head_dim).zip(out.chunks_mut(head_dim)).enumerate() {
                     let (head, $query) = (index / seq / group * seq * head_dim, index % seq);
                     let $seq = seq;
                     let visible = $visible;
                     let (k, v) = (&k[head..][..visible * head_dim], &v[head..][..visible * head_dim]);
-                    vectorised(weighted_mean::<T>, (q, k, v, &mut scores[..visible], out));
+                    weighted_mean(q, (k, v), (&mut scores[..visible], sums), out);
                 }
             });
         }
@@ -106,6 +106,20 @@ macro_rules! attention {
             out: &mut DeviceSlice<T>,
         ) -> GpuResult<()> {
             device::tensor::<T, $causal>(gpu, (q, k, v), (seq, head_dim), out)
+        }
+
+        #[doc = concat!("[`", stringify!($kernel), "`] by the tensor cores of a GPU as Hopper has them; other devices do as before.")]
+        #[kernel_bench(of = $kernel, cuda, types = [f16, bf16], valid = head_dim == 64 || head_dim == 128)]
+        pub fn $hopper<T: Float>(
+            gpu: &Gpu,
+            q: &DeviceSlice<T>,
+            k: &DeviceSlice<T>,
+            v: &DeviceSlice<T>,
+            seq: usize,
+            head_dim: usize,
+            out: &mut DeviceSlice<T>,
+        ) -> GpuResult<()> {
+            device::hopper::<T, $causal>(gpu, (q, k, v), (seq, head_dim), out)
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on a GPU with all scores in its memory.")]
@@ -141,7 +155,7 @@ attention! {
     /// out ← softmax(q·kᵀ / √head_dim)·v for each head.
     attention_prefill {
         attention_prefill_rayon, attention_prefill_naive, attention_prefill_cuda,
-        attention_prefill_cuda_tensor, attention_prefill_cuda_naive, attention_prefill_f64
+        attention_prefill_cuda_tensor, attention_prefill_cuda_hopper, attention_prefill_cuda_naive, attention_prefill_f64
     }
     flops = 4, CAUSAL = false, visible = |_query, seq| seq
 }
@@ -150,7 +164,7 @@ attention! {
     /// out ← softmax(q·kᵀ / √head_dim)·v for each head, where a query sees the keys up to its own position.
     attention_causal {
         attention_causal_rayon, attention_causal_naive, attention_causal_cuda,
-        attention_causal_cuda_tensor, attention_causal_cuda_naive, attention_causal_f64
+        attention_causal_cuda_tensor, attention_causal_cuda_hopper, attention_causal_cuda_naive, attention_causal_f64
     }
     flops = 2, CAUSAL = true, visible = |query, _seq| query + 1
 }

@@ -4,11 +4,10 @@
 //! numbers that are spread over such vectors, its scores are a vector, and maximum, exponential and sum need no steps across
 //! lanes. Both products are the same function: rows of [`QUERIES`] numbers added up with factors from a matrix.
 
-use std::array::from_fn;
-
+use super::dot::fused;
 use super::scratch::with_scratch;
 use crate::shared::float::BUFFER;
-use crate::shared::simd::{Level, level};
+use crate::shared::simd::{Call, Level, level};
 use crate::shared::{BLOCK, Float, math, vectorised};
 
 /// Queries of a block: two vectors of 64 bytes, or four of 32.
@@ -43,18 +42,33 @@ pub(super) fn attend_block<T: Float>(block: Block<'_, T>, out: &mut [T]) {
     let floats = block.head_dim * QUERIES;
     // Only floats of 16 bits are widened.
     let rows = KEYS * block.head_dim * usize::from(size_of::<T>() < size_of::<f32>());
-    with_scratch([floats, floats, KEYS * QUERIES, rows], |scratch| {
-        if level() >= Level::Avx2 {
-            vectorised(attend_block_body::<T, true>, (block, scratch, out));
-        } else {
-            vectorised(attend_block_body::<T, false>, (block, scratch, out));
-        }
+    with_scratch([floats, floats, KEYS * QUERIES, rows], |scratch| match level() >= Level::Avx2 {
+        true => vectorised(Attend::<T, true> { block, scratch, out }, ()),
+        false => vectorised(Attend::<T, false> { block, scratch, out }, ()),
     });
 }
 
+/// A block of queries with the memory that it takes.
+///
 /// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
+struct Attend<'a, T, const FUSED: bool> {
+    block: Block<'a, T>,
+    /// Transposed queries, sums, scores, and widened rows.
+    scratch: [&'a mut [f32]; 4],
+    out: &'a mut [T],
+}
+
+impl<T: Float, const FUSED: bool> Call<()> for Attend<'_, T, FUSED> {
+    type Output = ();
+
+    #[inline(always)]
+    fn call(self, (): ()) {
+        attend::<T, FUSED>(self.block, self.scratch, self.out);
+    }
+}
+
 #[inline(always)]
-fn attend_block_body<T: Float, const FUSED: bool>(
+fn attend<T: Float, const FUSED: bool>(
     block: Block<'_, T>,
     [q, sums, scores, rows]: [&mut [f32]; 4],
     out: &mut [T],
@@ -96,12 +110,11 @@ fn attend_block_body<T: Float, const FUSED: bool>(
             }
         }
     }
-    let share = total.map(|total| 1.0 / total);
     for (query, out) in out.chunks_exact_mut(head_dim).enumerate() {
         for (column, out) in out.chunks_mut(BLOCK).enumerate() {
             let sums = &sums[column * BLOCK..][..out.len()];
             T::write(out, |out| {
-                out.iter_mut().zip(sums).for_each(|(out, sums)| *out = sums[query] * share[query]);
+                out.iter_mut().zip(sums).for_each(|(out, sums)| *out = sums[query] / total[query]);
             });
         }
     }
@@ -131,12 +144,13 @@ fn add_rows<const COUNT: usize, const FUSED: bool>(
     rows: &[Lanes],
     sums: &mut [Lanes],
 ) {
-    let mut registers: [Lanes; COUNT] = from_fn(|i| sums[i]);
+    let mut registers = [[0.0; QUERIES]; COUNT];
+    registers.copy_from_slice(sums);
     for (t, row) in rows.iter().enumerate() {
         for (i, sum) in registers.iter_mut().enumerate() {
             let factor = factor(i, t);
             for (sum, &row) in sum.iter_mut().zip(row) {
-                *sum = if FUSED { factor.mul_add(row, *sum) } else { factor * row + *sum };
+                *sum = fused::<FUSED>(factor, row, *sum);
             }
         }
     }
@@ -174,8 +188,11 @@ fn weigh(scores: &mut [Lanes], maximum: &mut Lanes, total: &mut Lanes) -> Lanes 
             *larger = if score > *larger { score } else { *larger };
         }
     }
-    let shrink: Lanes = from_fn(|lane| math::exp(maximum[lane] - larger[lane]));
-    total.iter_mut().zip(&shrink).for_each(|(total, shrink)| *total *= shrink);
+    let mut shrink = [0.0; QUERIES];
+    for lane in 0..QUERIES {
+        shrink[lane] = math::exp(maximum[lane] - larger[lane]);
+        total[lane] *= shrink[lane];
+    }
     for scores in scores {
         for lane in 0..QUERIES {
             scores[lane] = math::exp(scores[lane] - larger[lane]);
