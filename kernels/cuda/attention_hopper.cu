@@ -21,6 +21,8 @@ static constexpr unsigned int GROUPS = 2;
 static constexpr unsigned int GROUP_QUERIES = 64;
 static constexpr unsigned int BLOCK_QUERIES = GROUPS * GROUP_QUERIES;
 static constexpr unsigned int KEYS = 128;
+// Threads that copy keys, and as many that copy values.
+static constexpr unsigned int COPIERS = 64;
 // Tiles of keys that there is memory for, and as many of values.
 static constexpr unsigned int STAGES = 2;
 
@@ -29,12 +31,12 @@ static constexpr unsigned int STAGES = 2;
 // Elements of a row that lie together: 128 bytes, the widest swizzle. Longer rows are in several panels.
 static constexpr unsigned int PANEL = 64;
 
-// Starts copying rows from `first` on to a tile of ROWS; rows beyond the end become zeros. The pieces of 16 bytes of a row
-// are exchanged as the matrix units expect it.
-template <typename T, unsigned int HEAD_DIM, unsigned int ROWS>
+// Copies rows from `first` on to a tile of ROWS; rows beyond the end become zeros. The pieces of 16 bytes of a row are
+// exchanged as the matrix units expect it.
+template <typename T, unsigned int HEAD_DIM, unsigned int ROWS, unsigned int THREADS>
 static __device__ __forceinline__ void copy_tile(unsigned int tile, const T* from, unsigned int first, unsigned int end, unsigned int thread) {
     constexpr unsigned int PIECES = HEAD_DIM / 8;
-    constexpr unsigned int STEP = GROUP_THREADS / PIECES;
+    constexpr unsigned int STEP = THREADS / PIECES;
     const unsigned int piece = thread % PIECES;
     const unsigned int to = tile + piece / 8 * (ROWS * 128);
 #pragma unroll
@@ -44,12 +46,8 @@ static __device__ __forceinline__ void copy_tile(unsigned int tile, const T* fro
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + row * 128 + (piece % 8 ^ row % 8) * 16), "l"(source),
                      "r"(is_there ? 16 : 0));
     }
-    asm volatile("cp.async.commit_group;");
-}
-
-// Waits for all but the last PENDING tiles of this thread, which the matrix units may then read.
-template <int PENDING> static __device__ __forceinline__ void await_tiles() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
+    // What this thread has copied is there, and the matrix units may read it as soon as they are told.
+    asm volatile("cp.async.wait_all;" ::: "memory");
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
@@ -188,25 +186,19 @@ template <typename T, unsigned int HEAD_DIM> struct Plan {
     }
 };
 
-// Copies tiles of keys and values in the order of their use, as soon as there is room for one.
+// Copies tiles of keys, or of values, as soon as there is room for one: half of a group's threads do the one, half the other.
 template <typename T, unsigned int HEAD_DIM>
 static __device__ __forceinline__ void produce(const Plan<T, HEAD_DIM>& plan, const T* k, const T* v, unsigned int seq) {
-    const unsigned int thread = threadIdx.x % GROUP_THREADS;
-    for (unsigned int index = 0; index < 2 * plan.tiles; ++index) {
-        const bool is_value = index % 2 == 1;
-        const unsigned int tile = index / 2;
+    const bool is_value = threadIdx.x >= COPIERS;
+    const T* const from = is_value ? v : k;
+    const unsigned int tiles = is_value ? plan.v_tiles : plan.k_tiles;
+    for (unsigned int tile = 0; tile < plan.tiles; ++tile) {
         if (tile >= STAGES) {
             await(plan.barrier_of(plan.empty, is_value, tile), (tile / STAGES - 1) % 2);
         }
-        const unsigned int to = (is_value ? plan.v_tiles : plan.k_tiles) + tile % STAGES * plan.TILE_BYTES;
-        copy_tile<T, HEAD_DIM, KEYS>(to, is_value ? v : k, tile * KEYS, seq, thread);
-        if (index > 0) {
-            await_tiles<1>();
-            arrive(plan.barrier_of(plan.full, !is_value, (index - 1) / 2));
-        }
+        copy_tile<T, HEAD_DIM, KEYS, COPIERS>(tiles + tile % STAGES * plan.TILE_BYTES, from, tile * KEYS, seq, threadIdx.x % COPIERS);
+        arrive(plan.barrier_of(plan.full, is_value, tile));
     }
-    await_tiles<0>();
-    arrive(plan.barrier_of(plan.full, true, plan.tiles - 1));
 }
 
 // What a thread of a group knows of its two queries: rows l / 4 and l / 4 + 8 of the 16 of its warp.
@@ -305,8 +297,7 @@ static __device__ __forceinline__ void consume(const Plan<T, HEAD_DIM>& plan, co
     const unsigned int query = first_query + thread / WARP * 16 + thread % WARP / 4;
     // log₂ e, as powers of two are cheaper than those of e.
     const float scale = 1.44269504f * rsqrtf(static_cast<float>(HEAD_DIM));
-    copy_tile<T, HEAD_DIM, GROUP_QUERIES>(q_tile, q, first_query, seq, thread);
-    await_tiles<0>();
+    copy_tile<T, HEAD_DIM, GROUP_QUERIES, GROUP_THREADS>(q_tile, q, first_query, seq, thread);
     await_group(group);
 
     const auto release = [&](bool is_value, unsigned int tile) {
@@ -393,17 +384,17 @@ static __device__ __forceinline__ void attend(const T* q, const T* k, const T* v
     plan.tiles = (plan.end + KEYS - 1) / KEYS;
     if (threadIdx.x == 0) {
         for (unsigned int i = 0; i < 2 * STAGES; ++i) {
-            start_barrier(plan.full + i * 8, GROUP_THREADS);
+            start_barrier(plan.full + i * 8, COPIERS);
             start_barrier(plan.empty + i * 8, GROUPS * GROUP_THREADS / WARP);
         }
     }
     __syncthreads();
     if (threadIdx.x < GROUP_THREADS) {
-        // Registers move to those who multiply: 24 + 2 · 240 is three times the 168 that all start with.
-        asm volatile("setmaxnreg.dec.sync.aligned.u32 24;");
+        // Registers move to those who multiply: 40 + 2 · 232 is three times the 168 that all start with.
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         produce(plan, k + head / group * matrix, v + head / group * matrix, seq);
     } else {
-        asm volatile("setmaxnreg.inc.sync.aligned.u32 240;");
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
         consume<T, HEAD_DIM, CAUSAL>(plan, q + head * matrix, out + head * matrix, seq, threadIdx.x / GROUP_THREADS - 1);
     }
 }

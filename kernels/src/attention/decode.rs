@@ -7,7 +7,7 @@
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-use super::dot::{dots, exponentiate, fused, largest};
+use super::dot::{exponentiate, fused, largest, score};
 use super::reference::attention_f64;
 use super::scratch::with_scratch;
 use super::weighted_mean;
@@ -36,9 +36,9 @@ const EXTRA: usize = 2;
 #[kernel_bench(
     sizes = [
         "tiny" => (seq = 64, head_dim = 64, heads = 4, kv_heads = 1, batch = 1),
-        "small" => (seq = 512, head_dim = 64, heads = 8, kv_heads = 2, batch = 1),
-        "medium" => (seq = 1000, head_dim = 128, heads = 16, kv_heads = 4, batch = 1),
-        "large" => (seq = 4096, head_dim = 128, heads = 16, kv_heads = 4, batch = 1),
+        "small" => (seq = 256, head_dim = 64, heads = 8, kv_heads = 2, batch = 1),
+        "medium" => (seq = 1000, head_dim = 128, heads = 8, kv_heads = 2, batch = 1),
+        "large" => (seq = 1024, head_dim = 128, heads = 32, kv_heads = 8, batch = 4),
     ],
     inputs = |seq, head_dim, heads, kv_heads, batch| (
         normal(batch * heads * head_dim),
@@ -49,8 +49,7 @@ const EXTRA: usize = 2;
         zeros(batch * heads * head_dim),
     ),
     valid = heads.is_multiple_of(kv_heads),
-    // Keys, as each is read once for all heads that share it.
-    work = |batch, kv_heads, seq| batch * kv_heads * seq,
+    work = |batch, heads, seq| batch * heads * seq, // scores: errors grow with how many of them are added up
     flops = |batch, heads, seq, head_dim| 4 * batch * heads * seq * head_dim,
     reference = attention_decode_f64,
     types = [f32, f16, bf16],
@@ -75,7 +74,7 @@ pub fn attention_decode<T: Float>(
 }
 
 /// [`attention_decode`] with heads, and splits of the cache when heads are few, shared among all cores.
-#[kernel_bench(of = attention_decode, parallel, threshold = tuned(2_000), types = [f32, f16, bf16])]
+#[kernel_bench(of = attention_decode, parallel, threshold = tuned(10_000), types = [f32, f16, bf16])]
 pub fn attention_decode_rayon<T: Float>(
     q: &[T],
     k: &[T],
@@ -107,7 +106,11 @@ pub fn attention_decode_rayon<T: Float>(
 }
 
 /// [`attention_decode`] with all scores of a query in memory, one head after the other.
-#[kernel_bench(of = attention_decode, types = [f32, f16, bf16])]
+#[kernel_bench(
+    of = attention_decode,
+    types = [f32, f16, bf16],
+    valid = batch * heads * seq * head_dim <= 1 << 22, // beyond it takes long, for f16 most of all
+)]
 pub fn attention_decode_naive<T: Float>(
     q: &[T],
     k: &[T],
@@ -226,7 +229,7 @@ fn attend<T: Float, const FUSED: bool>(
         for (q, partial) in few {
             let k = T::read_all(k, rows);
             for (q, scores) in q.chunks_exact(head_dim).zip(&mut scores) {
-                score::<FUSED>(q, k, scale, scores);
+                score::<KEYS, FUSED>(q, k, scale, scores);
             }
             let count = k.len() / head_dim;
             let v = T::read_all(v, rows);
@@ -235,16 +238,6 @@ fn attend<T: Float, const FUSED: bool>(
                 add_values::<FUSED>(partial, &mut scores[..count], v, head_dim);
             }
         }
-    }
-}
-
-/// Scores of one query against a block of keys, four at a time: where there are fewer, the last ones are taken again.
-#[inline(always)]
-fn score<const FUSED: bool>(q: &[f32], k: &[f32], scale: f32, scores: &mut [f32; KEYS]) {
-    let count = k.len() / q.len();
-    for (first, scores) in (0..count).step_by(4).zip(scores.as_chunks_mut().0) {
-        *scores = dots::<FUSED>(q, rows_of(k, q.len(), first));
-        scores.iter_mut().for_each(|score| *score *= scale);
     }
 }
 

@@ -11,35 +11,39 @@ pub(super) fn fused<const FUSED: bool>(a: f32, b: f32, c: f32) -> f32 {
     if FUSED { a.mul_add(b, c) } else { a * b + c }
 }
 
-/// Σ a·b for four b at a time: their additions do not wait for one another.
+/// Scores of one query against rows of keys, at most `KEYS`: all products first, in partial sums, which are joined then.
+///
+/// In one loop the compiler would join sums of several keys in short vectors, at the cost of the products.
 #[inline(always)]
-pub(super) fn dots<const FUSED: bool>(a: &[f32], [b, c, d, e]: [&[f32]; 4]) -> [f32; 4] {
-    let mut sums = [[0.0; LANES]; 4];
-    let [b_sums, c_sums, d_sums, e_sums] = &mut sums;
-    let (a, a_rest) = a.as_chunks();
-    let ((b, b_rest), (c, c_rest)) = (b.as_chunks(), c.as_chunks());
-    let ((d, d_rest), (e, e_rest)) = (d.as_chunks(), e.as_chunks());
-    for ((((a, b), c), d), e) in a.iter().zip(b).zip(c).zip(d).zip(e) {
-        take::<FUSED>(b_sums, a, b);
-        take::<FUSED>(c_sums, a, c);
-        take::<FUSED>(d_sums, a, d);
-        take::<FUSED>(e_sums, a, e);
+pub(super) fn score<const KEYS: usize, const FUSED: bool>(
+    q: &[f32],
+    k: &[f32],
+    scale: f32,
+    scores: &mut [f32; KEYS],
+) {
+    let mut partial = [[0.0; LANES]; KEYS];
+    for (partial, k) in partial.iter_mut().zip(k.chunks_exact(q.len())) {
+        *partial = partial_dot::<FUSED>(q, k);
     }
-    let rests = [b_rest, c_rest, d_rest, e_rest];
-    let mut dots = [0.0; 4];
-    for ((dot, sums), rest) in dots.iter_mut().zip(sums).zip(rests) {
-        *dot = joined(sums);
-        a_rest.iter().zip(rest).for_each(|(a, b)| *dot += a * b);
+    for (score, partial) in scores.iter_mut().zip(partial) {
+        *score = joined(partial) * scale;
     }
-    dots
 }
 
-/// Takes a vector of products into partial sums.
+/// Partial sums of Σ a·b.
 #[inline(always)]
-fn take<const FUSED: bool>(sums: &mut [f32; LANES], a: &[f32; LANES], b: &[f32; LANES]) {
-    for lane in 0..LANES {
-        sums[lane] = fused::<FUSED>(a[lane], b[lane], sums[lane]);
+fn partial_dot<const FUSED: bool>(a: &[f32], b: &[f32]) -> [f32; LANES] {
+    let mut sums = [0.0; LANES];
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] = fused::<FUSED>(a[lane], b[lane], sums[lane]);
+        }
     }
+    for (sum, (a, b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+        *sum += a * b;
+    }
+    sums
 }
 
 /// The largest of some scores, or −∞ if there is none.
