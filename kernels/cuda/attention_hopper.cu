@@ -208,6 +208,7 @@ template <unsigned int HEAD_DIM> struct Running {
     float total[2] = {};
 };
 
+// Asks for the scores of a tile of keys.
 template <typename T, unsigned int HEAD_DIM>
 static __device__ __forceinline__ void start_scores(const Plan<T, HEAD_DIM>& plan, float (&scores)[KEYS / 2], unsigned int q_tile,
                                                     unsigned int tile) {
@@ -223,6 +224,7 @@ static __device__ __forceinline__ void start_scores(const Plan<T, HEAD_DIM>& pla
     end_of_products();
 }
 
+// Asks for the weighted values of a tile, which are added to the sums.
 template <typename T, unsigned int HEAD_DIM>
 static __device__ __forceinline__ void start_values(const Plan<T, HEAD_DIM>& plan, Running<HEAD_DIM>& running,
                                                     const unsigned int (&weights)[KEYS / 4], unsigned int tile) {

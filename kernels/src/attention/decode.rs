@@ -271,11 +271,10 @@ fn add_values<const FUSED: bool>(
     }
 }
 
-/// Four rows of a matrix from `first` on, with the last one in place of those that do not exist.
+/// Four rows of a matrix from `first` on.
 #[inline(always)]
 fn rows_of(matrix: &[f32], length: usize, first: usize) -> [&[f32]; 4] {
-    let last = matrix.len() / length - 1;
-    [first, first + 1, first + 2, first + 3].map(|row| &matrix[row.min(last) * length..][..length])
+    [first, first + 1, first + 2, first + 3].map(|row| &matrix[row * length..][..length])
 }
 
 /// The results of all queries of a head from the partial results of its splits, the first of which takes up the others.
