@@ -7,6 +7,7 @@
 #![deny(unsafe_code)] // the modules that call instructions of the processor have an exception
 
 pub mod device;
+pub mod attention;
 pub mod elementwise;
 pub mod loss;
 pub mod matmul;

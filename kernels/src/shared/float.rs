@@ -14,7 +14,26 @@ pub type Buffer = [f32; BLOCK];
 /// An empty buffer.
 pub const BUFFER: Buffer = [0.0; BLOCK];
 
-/// f32, f16 or bf16: a kernel over any of them reads and writes blocks of `f32`, which cost nothing when they are that already.
+/// f32, f16 or bf16: a kernel over any of them reads and writes blocks of `f32`, which cost nothing when they are that
+/// already.
+///
+/// ```
+/// # use kernels::shared::{BLOCK, Float};
+/// # use kernels::shared::float::BUFFER;
+/// fn double<T: Float>(x: &[T], out: &mut [T]) {
+///     let (mut wide_x, mut wide_out) = (BUFFER, BUFFER);
+///     for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+///         let x = T::read(x, &mut wide_x);
+///         for (out, x) in T::output(out, &mut wide_out).iter_mut().zip(x) {
+///             *out = 2.0 * x;
+///         }
+///         T::flush(&wide_out, out);
+///     }
+/// }
+/// # let mut out = [0.0; 2];
+/// # double(&[1.0f32, 2.0], &mut out);
+/// # assert_eq!(out, [2.0, 4.0]);
+/// ```
 pub trait Float: Element + DeviceElement {
     /// The first of three for f32, the second for f16, the third for bf16: one of the entry points of device code.
     fn one_of<C>(choices: [C; 3]) -> C;
@@ -25,22 +44,42 @@ pub trait Float: Element + DeviceElement {
     /// The nearest number, ties to even.
     fn from_f32(value: f32) -> Self;
 
-    /// At most [`BLOCK`] elements as `f32`.
-    fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32];
+    /// The same numbers; both sides have the same length.
+    fn widen(from: &[Self], to: &mut [f32]);
 
-    /// Where to write at most [`BLOCK`] elements as `f32`, before [`flush`](Self::flush); what is there is of no meaning.
-    fn output<'a>(to: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32];
+    /// The nearest numbers, ties to even; both sides have the same length.
+    fn narrow(from: &[f32], to: &mut [Self]);
 
-    /// At most [`BLOCK`] elements as `f32` to be changed, before [`flush`](Self::flush).
-    fn edit<'a>(at: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32];
+    /// Elements as `f32`; the buffer is at least as long.
+    #[inline(always)]
+    fn read<'a>(from: &'a [Self], buffer: &'a mut [f32]) -> &'a [f32] {
+        let buffer = &mut buffer[..from.len()];
+        Self::widen(from, buffer);
+        buffer
+    }
+
+    /// Where to write elements as `f32`, before [`flush`](Self::flush); what is there is of no meaning.
+    #[inline(always)]
+    fn output<'a>(to: &'a mut [Self], buffer: &'a mut [f32]) -> &'a mut [f32] {
+        &mut buffer[..to.len()]
+    }
+
+    /// Elements as `f32` to be changed, before [`flush`](Self::flush).
+    #[inline(always)]
+    fn edit<'a>(at: &'a mut [Self], buffer: &'a mut [f32]) -> &'a mut [f32] {
+        let buffer = &mut buffer[..at.len()];
+        Self::widen(at, buffer);
+        buffer
+    }
 
     /// Gives elements what was written to their [`output`](Self::output) or [`edit`](Self::edit).
-    fn flush(buffer: &Buffer, to: &mut [Self]);
-
-    /// Gives at most [`BLOCK`] elements what `compute` writes; what it finds there is of no meaning.
-    fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32]));
+    #[inline(always)]
+    fn flush(buffer: &[f32], to: &mut [Self]) {
+        Self::narrow(&buffer[..to.len()], to);
+    }
 }
 
+/// Nothing is copied: what is read and written are the elements themselves.
 impl Float for f32 {
     #[inline(always)]
     fn one_of<C>([first, ..]: [C; 3]) -> C {
@@ -58,27 +97,32 @@ impl Float for f32 {
     }
 
     #[inline(always)]
-    fn read<'a>(from: &'a [Self], _: &'a mut Buffer) -> &'a [f32] {
+    fn widen(from: &[Self], to: &mut [f32]) {
+        to.copy_from_slice(from);
+    }
+
+    #[inline(always)]
+    fn narrow(from: &[f32], to: &mut [Self]) {
+        to.copy_from_slice(from);
+    }
+
+    #[inline(always)]
+    fn read<'a>(from: &'a [Self], _: &'a mut [f32]) -> &'a [f32] {
         from
     }
 
     #[inline(always)]
-    fn output<'a>(to: &'a mut [Self], _: &'a mut Buffer) -> &'a mut [f32] {
+    fn output<'a>(to: &'a mut [Self], _: &'a mut [f32]) -> &'a mut [f32] {
         to
     }
 
     #[inline(always)]
-    fn edit<'a>(at: &'a mut [Self], _: &'a mut Buffer) -> &'a mut [f32] {
+    fn edit<'a>(at: &'a mut [Self], _: &'a mut [f32]) -> &'a mut [f32] {
         at
     }
 
     #[inline(always)]
-    fn flush(_: &Buffer, _: &mut [Self]) {}
-
-    #[inline(always)]
-    fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32])) {
-        compute(to);
-    }
+    fn flush(_: &[f32], _: &mut [Self]) {}
 }
 
 impl Float for f16 {
@@ -98,35 +142,13 @@ impl Float for f16 {
     }
 
     #[inline(always)]
-    fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32] {
-        let buffer = &mut buffer[..from.len()];
-        widen_f16(from, buffer);
-        buffer
+    fn widen(from: &[Self], to: &mut [f32]) {
+        widen_f16(from, to);
     }
 
     #[inline(always)]
-    fn output<'a>(to: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
-        &mut buffer[..to.len()]
-    }
-
-    #[inline(always)]
-    fn edit<'a>(at: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
-        let buffer = &mut buffer[..at.len()];
-        widen_f16(at, buffer);
-        buffer
-    }
-
-    #[inline(always)]
-    fn flush(buffer: &Buffer, to: &mut [Self]) {
-        narrow_f16(&buffer[..to.len()], to);
-    }
-
-    #[inline(always)]
-    fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32])) {
-        let mut buffer = BUFFER;
-        let buffer = &mut buffer[..to.len()];
-        compute(buffer);
-        narrow_f16(buffer, to);
+    fn narrow(from: &[f32], to: &mut [Self]) {
+        narrow_f16(from, to);
     }
 }
 
@@ -152,39 +174,17 @@ impl Float for bf16 {
     }
 
     #[inline(always)]
-    fn read<'a>(from: &'a [Self], buffer: &'a mut Buffer) -> &'a [f32] {
-        let buffer = &mut buffer[..from.len()];
-        buffer.iter_mut().zip(from).for_each(|(to, from)| *to = Float::to_f32(*from));
-        buffer
-    }
-
-    #[inline(always)]
-    fn output<'a>(to: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
-        &mut buffer[..to.len()]
-    }
-
-    #[inline(always)]
-    fn edit<'a>(at: &'a mut [Self], buffer: &'a mut Buffer) -> &'a mut [f32] {
-        let buffer = &mut buffer[..at.len()];
-        for (to, from) in buffer.iter_mut().zip(at) {
+    fn widen(from: &[Self], to: &mut [f32]) {
+        for (to, from) in to.iter_mut().zip(from) {
             *to = Float::to_f32(*from);
         }
-        buffer
     }
 
     #[inline(always)]
-    fn flush(buffer: &Buffer, to: &mut [Self]) {
-        for (to, from) in to.iter_mut().zip(buffer) {
+    fn narrow(from: &[f32], to: &mut [Self]) {
+        for (to, from) in to.iter_mut().zip(from) {
             *to = Float::from_f32(*from);
         }
-    }
-
-    #[inline(always)]
-    fn write(to: &mut [Self], compute: impl FnOnce(&mut [f32])) {
-        let mut buffer = BUFFER;
-        let buffer = &mut buffer[..to.len()];
-        compute(buffer);
-        to.iter_mut().zip(buffer).for_each(|(to, from)| *to = Float::from_f32(*from));
     }
 }
 
@@ -204,22 +204,23 @@ mod tests {
         }
     }
 
+    fn bits<T: Float>(values: &[T]) -> Vec<u64> {
+        values.iter().map(|value| value.bits()).collect()
+    }
+
     fn comes_back<T: Float>() {
         let values: Vec<T> = (0..100).map(|i| T::from_f64(f64::from(i) - 50.0)).collect();
-        let mut buffer = BUFFER;
+        let (mut read, mut written) = (BUFFER, BUFFER);
         let mut copy = vec![T::from_f64(0.0); 100];
-        let wide = T::read(&values, &mut buffer);
-        T::write(&mut copy, |copy| copy.copy_from_slice(wide));
-        assert!(values.iter().map(|v| v.bits()).eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
-        let mut copy = vec![T::from_f64(0.0); 100];
-        let mut output = BUFFER;
-        T::output(&mut copy, &mut output).copy_from_slice(wide);
-        T::flush(&output, &mut copy);
-        assert!(values.iter().map(|v| v.bits()).eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
-        T::edit(&mut copy, &mut output).iter_mut().for_each(|v| *v = -*v);
-        T::flush(&output, &mut copy);
-        let negated = values.iter().map(|v| T::from_f32(-v.to_f32()).bits());
-        assert!(negated.eq(copy.iter().map(|v| v.bits())), "{}", T::NAME);
+        T::output(&mut copy, &mut written).copy_from_slice(T::read(&values, &mut read));
+        T::flush(&written, &mut copy);
+        assert_eq!(bits(&copy), bits(&values), "{}", T::NAME);
+        for value in T::edit(&mut copy, &mut written) {
+            *value = -*value;
+        }
+        T::flush(&written, &mut copy);
+        let negated: Vec<T> = values.iter().map(|value| T::from_f32(-value.to_f32())).collect();
+        assert_eq!(bits(&copy), bits(&negated), "{}", T::NAME);
     }
 
     #[test]
