@@ -6,8 +6,8 @@
 
 #![deny(unsafe_code)] // the modules that call instructions of the processor have an exception
 
-pub mod device;
 pub mod attention;
+pub mod device;
 pub mod elementwise;
 pub mod loss;
 pub mod matmul;
@@ -17,6 +17,6 @@ pub mod position;
 pub mod quantisation;
 pub mod reductions;
 pub mod shared;
-pub mod training;
-pub mod sparse;
 pub mod signal;
+pub mod sparse;
+pub mod training;

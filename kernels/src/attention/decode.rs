@@ -11,8 +11,9 @@ use super::dot::{exponentiate, fused, largest, score};
 use super::reference::attention_f64;
 use super::scratch::with_scratch;
 use super::weighted_mean;
-use crate::shared::simd::{Call, Level, level};
-use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorised};
+use crate::shared::float::BUFFER;
+use crate::shared::simd::{Level, level};
+use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorise};
 
 const SOURCE: Source = Source::new(include_str!("../../cuda/attention_decode.cu"))
     .named("attention_decode.cu")
@@ -184,58 +185,43 @@ fn attend_split<T: Float>(q: &[T], k: &[T], v: &[T], head_dim: usize, partial: &
     with_scratch([q.len() * widened, KEYS * head_dim * widened], |scratch| {
         let operands = (q, k, v);
         match level() >= Level::Avx2 {
-            true => vectorised(Split::<T, true> { operands, head_dim, scratch, partial }, ()),
-            false => vectorised(Split::<T, false> { operands, head_dim, scratch, partial }, ()),
+            true => attend::<T, true>(operands, head_dim, scratch, partial),
+            false => attend::<T, false>(operands, head_dim, scratch, partial),
         }
     });
 }
 
-/// Queries and a split of the cache, with the memory that they take.
-///
-/// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
-struct Split<'a, T, const FUSED: bool> {
-    operands: (&'a [T], &'a [T], &'a [T]),
-    head_dim: usize,
-    /// Widened queries and rows.
-    scratch: [&'a mut [f32]; 2],
-    partial: &'a mut [f32],
-}
-
-impl<T: Float, const FUSED: bool> Call<()> for Split<'_, T, FUSED> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self, (): ()) {
-        attend::<T, FUSED>(self.operands, self.head_dim, self.scratch, self.partial);
-    }
-}
-
-#[inline(always)]
-fn attend<T: Float, const FUSED: bool>(
-    (q, k, v): (&[T], &[T], &[T]),
-    head_dim: usize,
-    [queries, rows]: [&mut [f32]; 2],
-    partial: &mut [f32],
-) {
-    let scale = 1.0 / (head_dim as f32).sqrt();
-    let q = T::read(q, queries);
-    for partial in partial.chunks_exact_mut(EXTRA + head_dim) {
-        partial.fill(0.0);
-        partial[0] = f32::NEG_INFINITY;
-    }
-    let mut scores = [[0.0; KEYS]; FEW];
-    for (k, v) in k.chunks(KEYS * head_dim).zip(v.chunks(KEYS * head_dim)) {
-        let few = q.chunks(FEW * head_dim).zip(partial.chunks_mut(FEW * (EXTRA + head_dim)));
-        for (q, partial) in few {
-            let k = T::read(k, rows);
-            for (q, scores) in q.chunks_exact(head_dim).zip(&mut scores) {
-                score::<KEYS, FUSED>(q, k, scale, scores);
-            }
-            let count = k.len() / head_dim;
-            let v = T::read(v, rows);
-            let partial = partial.chunks_exact_mut(EXTRA + head_dim);
-            for (partial, scores) in partial.zip(&mut scores) {
-                add_values::<FUSED>(partial, &mut scores[..count], v, head_dim);
+// Queries and a split of the cache, with the memory that they take: widened queries and rows.
+//
+// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
+vectorise! {
+    fn attend<T: Float, const FUSED: bool>(
+        operands: (&[T], &[T], &[T]),
+        head_dim: usize,
+        scratch: [&mut [f32]; 2],
+        partial: &mut [f32],
+    ) {
+        let ((q, k, v), [queries, rows]) = (operands, scratch);
+        let scale = 1.0 / (head_dim as f32).sqrt();
+        let q = T::read(q, queries);
+        for partial in partial.chunks_exact_mut(EXTRA + head_dim) {
+            partial.fill(0.0);
+            partial[0] = f32::NEG_INFINITY;
+        }
+        let mut scores = [[0.0; KEYS]; FEW];
+        for (k, v) in k.chunks(KEYS * head_dim).zip(v.chunks(KEYS * head_dim)) {
+            let few = q.chunks(FEW * head_dim).zip(partial.chunks_mut(FEW * (EXTRA + head_dim)));
+            for (q, partial) in few {
+                let k = T::read(k, rows);
+                for (q, scores) in q.chunks_exact(head_dim).zip(&mut scores) {
+                    score::<KEYS, FUSED>(q, k, scale, scores);
+                }
+                let count = k.len() / head_dim;
+                let v = T::read(v, rows);
+                let partial = partial.chunks_exact_mut(EXTRA + head_dim);
+                for (partial, scores) in partial.zip(&mut scores) {
+                    add_values::<FUSED>(partial, &mut scores[..count], v, head_dim);
+                }
             }
         }
     }
@@ -291,12 +277,14 @@ fn join<T: Float>(partial: &mut [f32], head_dim: usize, splits: usize, out: &mut
             whole[0] = larger;
         }
     }
+    let mut buffer = BUFFER;
     for (row, out) in first.chunks_exact(EXTRA + head_dim).zip(out.chunks_exact_mut(head_dim)) {
         let share = 1.0 / row[1];
         for (sums, out) in row[EXTRA..].chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-            T::write(out, |out| {
-                out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum * share);
-            });
+            for (out, sum) in T::output(out, &mut buffer).iter_mut().zip(sums) {
+                *out = sum * share;
+            }
+            T::flush(&buffer, out);
         }
     }
 }

@@ -2,8 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::shared::simd::Call;
-use crate::shared::vectorised;
+use crate::shared::vectorise;
 
 /// Attention of `queries` queries per head against `seq` keys; query i sees `visible(i)` of them.
 pub(super) fn attention_f64(
@@ -18,26 +17,14 @@ pub(super) fn attention_f64(
         let keys = visible(query) * head_dim;
         let q = &q[index * head_dim..][..head_dim];
         scores.resize(visible(query), 0.0);
-        vectorised(Row { q, k: &k[head..][..keys], v: &v[head..][..keys], scores, out }, ());
+        one_query(q, &k[head..][..keys], &v[head..][..keys], scores, out);
     };
     out.par_chunks_exact_mut(head_dim).enumerate().for_each_init(Vec::new, row);
 }
 
-/// One query, with the keys that it sees.
-struct Row<'a> {
-    q: &'a [f64],
-    k: &'a [f64],
-    v: &'a [f64],
-    scores: &'a mut [f64],
-    out: &'a mut [f64],
-}
-
-impl Call<()> for Row<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self, (): ()) {
-        let Row { q, k, v, scores, out } = self;
+// One query, with the keys that it sees.
+vectorise! {
+    fn one_query(q: &[f64], k: &[f64], v: &[f64], scores: &mut [f64], out: &mut [f64]) {
         let scale = 1.0 / (q.len() as f64).sqrt();
         for (score, k) in scores.iter_mut().zip(k.chunks_exact(q.len())) {
             *score = scale * dot_f64(q, k);

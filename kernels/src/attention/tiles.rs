@@ -7,8 +7,8 @@
 use super::dot::fused;
 use super::scratch::with_scratch;
 use crate::shared::float::BUFFER;
-use crate::shared::simd::{Call, Level, level};
-use crate::shared::{BLOCK, Float, math, vectorised};
+use crate::shared::simd::{Level, level};
+use crate::shared::{BLOCK, Float, math, vectorise};
 
 /// Queries of a block: two vectors of 64 bytes, or four of 32.
 pub(super) const QUERIES: usize = 32;
@@ -43,79 +43,67 @@ pub(super) fn attend_block<T: Float>(block: Block<'_, T>, out: &mut [T]) {
     // Only floats of 16 bits are widened.
     let rows = KEYS * block.head_dim * usize::from(size_of::<T>() < size_of::<f32>());
     with_scratch([floats, floats, KEYS * QUERIES, rows], |scratch| match level() >= Level::Avx2 {
-        true => vectorised(Attend::<T, true> { block, scratch, out }, ()),
-        false => vectorised(Attend::<T, false> { block, scratch, out }, ()),
+        true => attend::<T, true>(block, scratch, out),
+        false => attend::<T, false>(block, scratch, out),
     });
 }
 
-/// A block of queries with the memory that it takes.
-///
-/// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
-struct Attend<'a, T, const FUSED: bool> {
-    block: Block<'a, T>,
-    /// Transposed queries, sums, scores, and widened rows.
-    scratch: [&'a mut [f32]; 4],
-    out: &'a mut [T],
-}
-
-impl<T: Float, const FUSED: bool> Call<()> for Attend<'_, T, FUSED> {
-    type Output = ();
-
-    #[inline(always)]
-    fn call(self, (): ()) {
-        attend::<T, FUSED>(self.block, self.scratch, self.out);
-    }
-}
-
-#[inline(always)]
-fn attend<T: Float, const FUSED: bool>(
-    block: Block<'_, T>,
-    [q, sums, scores, rows]: [&mut [f32]; 4],
-    out: &mut [T],
-) {
-    let Block { head_dim, .. } = block;
-    let (q, _) = q.as_chunks_mut::<QUERIES>();
-    let (sums, _) = sums.as_chunks_mut::<QUERIES>();
-    let (scores, _) = scores.as_chunks_mut::<QUERIES>();
-    transpose_queries(block.q, head_dim, q);
-    sums.as_flattened_mut().fill(0.0);
-    let mut maximum = [f32::NEG_INFINITY; QUERIES];
-    let mut total = [0.0; QUERIES];
-    let queries = block.q.len() / head_dim;
-    let visible = block.causal_from.map_or(block.k.len(), |first| (first + queries) * head_dim);
-    let (k, v) = (&block.k[..visible], &block.v[..visible]);
-    let blocks = k.chunks(KEYS * head_dim).zip(v.chunks(KEYS * head_dim));
-    for (index, (k, v)) in blocks.enumerate() {
-        let scores = &mut scores[..k.len() / head_dim];
-        let k = T::read(k, rows);
-        for (k, scores) in k.chunks(ROWS * head_dim).zip(scores.chunks_mut(ROWS)) {
-            scores.as_flattened_mut().fill(0.0);
-            match scores.len() {
-                ROWS => add_rows::<ROWS, FUSED>(|i, t| k[i * head_dim + t], q, scores),
-                _ => add_each::<FUSED>(|i, t| k[i * head_dim + t], q, scores),
+// A block of queries with the memory that it takes: transposed queries, sums, scores, and widened rows.
+//
+// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
+vectorise! {
+    fn attend<T: Float, const FUSED: bool>(
+        block: Block<'_, T>,
+        scratch: [&mut [f32]; 4],
+        out: &mut [T],
+    ) {
+        let [q, sums, scores, rows] = scratch;
+        let Block { head_dim, .. } = block;
+        let (q, _) = q.as_chunks_mut::<QUERIES>();
+        let (sums, _) = sums.as_chunks_mut::<QUERIES>();
+        let (scores, _) = scores.as_chunks_mut::<QUERIES>();
+        transpose_queries(block.q, head_dim, q);
+        sums.as_flattened_mut().fill(0.0);
+        let mut maximum = [f32::NEG_INFINITY; QUERIES];
+        let mut total = [0.0; QUERIES];
+        let queries = block.q.len() / head_dim;
+        let visible = block.causal_from.map_or(block.k.len(), |first| (first + queries) * head_dim);
+        let (k, v) = (&block.k[..visible], &block.v[..visible]);
+        let blocks = k.chunks(KEYS * head_dim).zip(v.chunks(KEYS * head_dim));
+        for (index, (k, v)) in blocks.enumerate() {
+            let scores = &mut scores[..k.len() / head_dim];
+            let k = T::read(k, rows);
+            for (k, scores) in k.chunks(ROWS * head_dim).zip(scores.chunks_mut(ROWS)) {
+                scores.as_flattened_mut().fill(0.0);
+                match scores.len() {
+                    ROWS => add_rows::<ROWS, FUSED>(|i, t| k[i * head_dim + t], q, scores),
+                    _ => add_each::<FUSED>(|i, t| k[i * head_dim + t], q, scores),
+                }
+            }
+            if let Some(first) = block.causal_from {
+                mask(scores, index * KEYS, first);
+            }
+            let shrink = weigh(scores, &mut maximum, &mut total);
+            let v = T::read(v, rows);
+            for (column, sums) in (0..).step_by(ROWS).zip(sums.chunks_mut(ROWS)) {
+                for sums in &mut *sums {
+                    sums.iter_mut().zip(&shrink).for_each(|(sum, shrink)| *sum *= shrink);
+                }
+                match sums.len() {
+                    ROWS => add_rows::<ROWS, FUSED>(|i, t| v[t * head_dim + column + i], scores, sums),
+                    _ => add_each::<FUSED>(|i, t| v[t * head_dim + column + i], scores, sums),
+                }
             }
         }
-        if let Some(first) = block.causal_from {
-            mask(scores, index * KEYS, first);
-        }
-        let shrink = weigh(scores, &mut maximum, &mut total);
-        let v = T::read(v, rows);
-        for (column, sums) in (0..).step_by(ROWS).zip(sums.chunks_mut(ROWS)) {
-            for sums in &mut *sums {
-                sums.iter_mut().zip(&shrink).for_each(|(sum, shrink)| *sum *= shrink);
+        let mut buffer = BUFFER;
+        for (query, out) in out.chunks_exact_mut(head_dim).enumerate() {
+            for (column, out) in out.chunks_mut(BLOCK).enumerate() {
+                let sums = &sums[column * BLOCK..][..out.len()];
+                for (out, sums) in T::output(out, &mut buffer).iter_mut().zip(sums) {
+                    *out = sums[query] / total[query];
+                }
+                T::flush(&buffer, out);
             }
-            match sums.len() {
-                ROWS => add_rows::<ROWS, FUSED>(|i, t| v[t * head_dim + column + i], scores, sums),
-                _ => add_each::<FUSED>(|i, t| v[t * head_dim + column + i], scores, sums),
-            }
-        }
-    }
-    for (query, out) in out.chunks_exact_mut(head_dim).enumerate() {
-        for (column, out) in out.chunks_mut(BLOCK).enumerate() {
-            let sums = &sums[column * BLOCK..][..out.len()];
-            T::write(out, |out| {
-                out.iter_mut().zip(sums).for_each(|(out, sums)| *out = sums[query] / total[query]);
-            });
         }
     }
 }

@@ -13,4 +13,3 @@ pub use device::COMMON;
 pub(crate) use device::entry;
 pub use float::{BLOCK, Float};
 pub(crate) use simd::vectorise;
-pub use simd::vectorised;

@@ -3,19 +3,14 @@
 //! A loop that the compiler can vectorise is compiled several times, once for every level of instructions here, and the
 //! best that the machine has is called: nobody has to build with `target-cpu=native`.
 //!
-//! ```
-//! # use kernels::shared::vectorised;
-//! pub fn double(x: &mut [f32]) {
-//!     vectorised(double_body, (x,))
+//! ```ignore
+//! vectorise! {
+//!     fn double(x: &mut [f32]) {
+//!         for x in x {
+//!             *x *= 2.0;
+//!         }
+//!     }
 //! }
-//!
-//! #[inline(always)] // it must become part of each compiled version
-//! fn double_body(x: &mut [f32]) {
-//!     x.iter_mut().for_each(|x| *x *= 2.0);
-//! }
-//! # let mut x = [1.0, 2.0];
-//! # double(&mut x);
-//! # assert_eq!(x, [2.0, 4.0]);
 //! ```
 //!
 //! What the compiler cannot vectorise by itself is written with the processor's own instructions in a function of a
@@ -57,65 +52,6 @@ pub fn level() -> Level {
     Level::Baseline
 }
 
-/// A function with its arguments.
-pub trait Call<Arguments> {
-    /// What it returns.
-    type Output;
-    /// Calls it.
-    fn call(self, arguments: Arguments) -> Self::Output;
-}
-
-macro_rules! call {
-    ($($name:ident)*) => {
-        #[allow(non_snake_case)] // type parameters name the arguments
-        impl<Function: FnOnce($($name),*) -> Output, Output, $($name),*> Call<($($name,)*)> for Function {
-            type Output = Output;
-
-            #[inline(always)]
-            fn call(self, ($($name,)*): ($($name,)*)) -> Output {
-                self($($name),*)
-            }
-        }
-    };
-}
-
-call! { A }
-call! { A B }
-call! { A B C }
-call! { A B C D }
-call! { A B C D E }
-call! { A B C D E F }
-call! { A B C D E F G }
-call! { A B C D E F G H }
-
-/// Calls a function that is compiled for the best vector instructions of this machine.
-///
-/// The function must be `#[inline(always)]`, and so must all that it calls in its loops.
-#[inline]
-pub fn vectorised<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
-    #[cfg(target_arch = "x86_64")]
-    match level() {
-        // SAFETY: the machine has these instructions.
-        Level::Avx512 => return unsafe { with_avx512(function, arguments) },
-        // SAFETY: the machine has these instructions.
-        Level::Avx2 => return unsafe { with_avx2(function, arguments) },
-        Level::Baseline => {}
-    }
-    function.call(arguments)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")]
-fn with_avx512<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
-    function.call(arguments)
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,f16c,bmi2")]
-fn with_avx2<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
-    function.call(arguments)
-}
-
 /// Calls a closure that is compiled for the best vector instructions of this machine.
 ///
 /// The closure must be `#[inline(always)]`, and so must all that it calls in its loops; the macro `vectorise!` writes it.
@@ -148,39 +84,46 @@ fn run_with_avx2<R>(mut function: impl FnMut() -> R) -> R {
 /// `vectorise!(body, (x, y))`, calls a function of the same name in this way.
 ///
 /// All that is called in its loops must be `#[inline(always)]`, and named: a closure, or a function that is passed as a
-/// value, may be left outside by the compiler, and is then compiled for [`Level::Baseline`]. (That is also what happens
-/// to a long function given to [`vectorised`].)
+/// value, may be left outside by the compiler, and is then compiled for [`Level::Baseline`].
 macro_rules! vectorise {
     (
-        fn $name:ident $(<$element:ident: $bound:ident>)?
+        fn $name:ident $(<$element:ident: $bound:ident $(, const $constant:ident: $kind:ident)?>)?
             ($($argument:ident: $type:ty),* $(,)?) $(-> $output:ty)? $body:block
     ) => {
         #[allow(unsafe_code)] // calling what needs certain instructions, once it is known that they are there
-        fn $name $(<$element: $bound>)? ($($argument: $type),*) $(-> $output)? {
+        fn $name $(<$element: $bound $(, const $constant: $kind)?>)?
+            ($($argument: $type),*) $(-> $output)? {
             #[inline(always)]
-            fn baseline $(<$element: $bound>)? ($($argument: $type),*) $(-> $output)? $body
+            fn baseline $(<$element: $bound $(, const $constant: $kind)?>)?
+                ($($argument: $type),*) $(-> $output)? $body
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c,bmi2")]
-            fn avx2 $(<$element: $bound>)? ($($argument: $type),*) $(-> $output)? {
-                baseline($($argument),*)
+            fn avx2 $(<$element: $bound $(, const $constant: $kind)?>)?
+                ($($argument: $type),*) $(-> $output)? {
+                baseline$(::<$element $(, $constant)?>)?($($argument),*)
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")]
-            fn avx512 $(<$element: $bound>)? ($($argument: $type),*) $(-> $output)? {
-                baseline($($argument),*)
+            fn avx512 $(<$element: $bound $(, const $constant: $kind)?>)?
+                ($($argument: $type),*) $(-> $output)? {
+                baseline$(::<$element $(, $constant)?>)?($($argument),*)
             }
 
             #[cfg(target_arch = "x86_64")]
             match $crate::shared::simd::level() {
                 // SAFETY: the machine has these instructions.
-                $crate::shared::simd::Level::Avx512 => return unsafe { avx512($($argument),*) },
+                $crate::shared::simd::Level::Avx512 => {
+                    return unsafe { avx512$(::<$element $(, $constant)?>)?($($argument),*) };
+                }
                 // SAFETY: the machine has these instructions.
-                $crate::shared::simd::Level::Avx2 => return unsafe { avx2($($argument),*) },
+                $crate::shared::simd::Level::Avx2 => {
+                    return unsafe { avx2$(::<$element $(, $constant)?>)?($($argument),*) };
+                }
                 $crate::shared::simd::Level::Baseline => {}
             }
-            baseline($($argument),*)
+            baseline$(::<$element $(, $constant)?>)?($($argument),*)
         }
     };
     ($function:expr, ($($argument:expr),* $(,)?)) => {
@@ -285,14 +228,17 @@ mod tests {
 
     #[test]
     fn a_vectorised_function_computes_what_it_says() {
-        #[inline(always)]
-        fn scaled(x: &[f32], factor: f32, out: &mut [f32]) -> usize {
-            out.iter_mut().zip(x).for_each(|(out, x)| *out = x * factor);
-            x.len()
+        vectorise! {
+            fn scaled<T: Copy, const FACTOR: usize>(x: &[f32], _unused: T, out: &mut [f32]) -> usize {
+                for (out, x) in out.iter_mut().zip(x) {
+                    *out = x * FACTOR as f32;
+                }
+                x.len()
+            }
         }
         let x: Vec<f32> = (0..67).map(|i| i as f32).collect();
         let mut out = vec![0.0; 67];
-        assert_eq!(vectorised(scaled, (&x[..], 3.0, &mut out[..])), 67);
+        assert_eq!(scaled::<(), 3>(&x, (), &mut out), 67);
         assert!(out.iter().zip(&x).all(|(out, x)| *out == 3.0 * x));
     }
 }
