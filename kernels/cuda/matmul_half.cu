@@ -1,0 +1,22 @@
+// c ← a·bᵗ for a of m rows of k and b of n rows of k, of 16-bit floats with sums in f32.
+
+#include "matmul_plain.cuh"
+#include "matmul_tensor.cuh"
+
+#define MATMUL_HALF(T, suffix)                                                                                         \
+    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1)                                                    \
+        matmul_half_tensor_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                      \
+        tensor_product<T, float>(Matrix(a, m, k), Matrix(b, n, k),                                                     \
+                                 [=](size_t row, size_t column, float first, float second) {                           \
+                                     store_pair(c, m, n, row, column, first, second);                                  \
+                                 });                                                                                   \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(256)                                                                  \
+        matmul_half_plain_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                       \
+        plain_product<float>(                                                                                          \
+            m, n, k, [=](size_t row, size_t p) { return widen(a[row * k + p]); },                                      \
+            [=](size_t column, size_t p) { return widen(b[column * k + p]); },                                         \
+            [=](size_t row, size_t column, float sum) { c[row * n + column] = narrow<T>(sum); });                      \
+    }
+MATMUL_HALF(__half, f16)
+MATMUL_HALF(__nv_bfloat16, bf16)

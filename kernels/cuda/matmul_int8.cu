@@ -1,0 +1,33 @@
+// c ← (a·bᵗ) · scale_a · scale_bᵗ for a of m rows of k and b of n rows of k, of 8-bit integers with exact sums; every row of
+// a and of b has a factor.
+
+#include "matmul_plain.cuh"
+#include "matmul_tensor.cuh"
+
+extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) matmul_int8_tensor(
+    const signed char* a, const signed char* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
+    tensor_product<signed char, int>(
+        Matrix(a, m, k), Matrix(b, n, k), [=](size_t row, size_t column, int first, int second) {
+            const float scale = row < m ? scale_a[row] : 0.0f;
+            const float left = column < n ? scale_b[column] : 0.0f;
+            const float right = column + 1 < n ? scale_b[column + 1] : 0.0f;
+            store_pair(c, m, n, row, column, first * scale * left, second * scale * right);
+        });
+}
+
+extern "C" __global__ void __launch_bounds__(256) matmul_int8_plain(
+    const signed char* a, const signed char* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
+    plain_product<int>(
+        m, n, k, [=](size_t row, size_t p) { return static_cast<int>(a[row * k + p]); },
+        [=](size_t column, size_t p) { return static_cast<int>(b[column * k + p]); },
+        [=](size_t row, size_t column, int sum) { c[row * n + column] = sum * scale_a[row] * scale_b[column]; });
+}
+
+// c ← sums · scale_a · scale_bᵗ, for sums that a library made: a thread for every element.
+extern "C" __global__ void matmul_int8_scale(
+    const int* sums, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n) {
+    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < m * n) {
+        c[i] = sums[i] * scale_a[i / n] * scale_b[i % n];
+    }
+}
