@@ -1,24 +1,25 @@
-//! Matrix product of row-major matrices: the kernel where order of access decides everything.
+//! One product of f32 matrices: from three loops to the packed engine, on all cores, on a GPU, and as vendors do it.
 
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-const SOURCE: Source = Source::new(include_str!("../cuda/matmul.cu")).named("matmul.cu");
+use super::packed::{self, Second, Shape};
+use crate::shared::{COMMON, vectorised};
+
+const SOURCE: Source = Source::new(include_str!("../../cuda/matmul.cu")).named("matmul.cu").headers(COMMON);
 
 /// Rows of `b` that are used while they are in the first-level cache.
 const DEPTH_TILE: usize = 64;
 /// Columns of `b` and `c` that are used together.
 const WIDTH_TILE: usize = 256;
-/// Rows of `c` that make a task.
-const TASK_ROWS: usize = 16;
 
-/// c ← a·b for a of m × k and b of k × n, element by element.
+/// c ← a·b for a of m × k and b of k × n, by the packed engine.
 #[kernel_bench(
     sizes = [
         "tiny" => (m = 16, n = 16, k = 16),
         "small" => (m = 64, n = 64, k = 64),
         "medium" => (m = 192, n = 192, k = 192),
-        "large" => (m = 384, n = 384, k = 384),
+        "large" => (m = 512, n = 512, k = 512),
     ],
     inputs = |m, n, k| (uniform(m * k), uniform(k * n), n, zeros(m * n)),
     flops = |m, n, k| 2 * m * n * k,
@@ -26,6 +27,21 @@ const TASK_ROWS: usize = 16;
     reference = matmul_f64,
 )]
 pub fn matmul(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
+    let (m, k) = (c.len() / n, b.len() / n);
+    packed::multiply(Shape { m, n, k }, packed::rows(a, k), Second::AsIs(packed::rows(b, n)), c);
+}
+
+/// [`matmul`] on all cores.
+#[kernel_bench(of = matmul, parallel, threshold = tuned(1_000_000))]
+pub fn matmul_parallel(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
+    let (m, k) = (c.len() / n, b.len() / n);
+    let b = Second::AsIs(packed::rows(b, n));
+    packed::multiply_parallel(Shape { m, n, k }, packed::rows(a, k), b, c);
+}
+
+/// [`matmul`] element by element: three loops as they are in books.
+#[kernel_bench(of = matmul, valid = m * n * k <= 1 << 24)]
+pub fn matmul_naive(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     let k = b.len() / n;
     for (row, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)) {
         for (j, c) in c.iter_mut().enumerate() {
@@ -38,9 +54,14 @@ pub fn matmul(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     }
 }
 
-/// [`matmul`] in tiles, rows of `b` added to rows of `c`.
+/// [`matmul`] in tiles that fit into caches, rows of `b` added to rows of `c`.
 #[kernel_bench(of = matmul)]
 pub fn matmul_blocked(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
+    vectorised(blocked_body, (a, b, n, c));
+}
+
+#[inline(always)]
+fn blocked_body(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     let k = b.len() / n;
     c.fill(0.0);
     for depth in (0..k).step_by(DEPTH_TILE) {
@@ -58,13 +79,18 @@ pub fn matmul_blocked(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     }
 }
 
-/// [`matmul_blocked`] with rows of the result shared among all cores.
-#[kernel_bench(of = matmul, parallel, threshold = tuned(50_000))]
-pub fn matmul_rayon(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
-    let k = b.len() / n;
-    a.par_chunks(TASK_ROWS * k)
-        .zip(c.par_chunks_mut(TASK_ROWS * n))
-        .for_each(|(a, c)| matmul_blocked(a, b, n, c));
+/// [`matmul`] by the crate `gemm`, a yardstick.
+#[cfg(feature = "vendor")]
+#[kernel_bench(of = matmul)]
+pub fn matmul_gemm(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
+    super::vendor::multiply(a, b, n, c, gemm::Parallelism::None);
+}
+
+/// [`matmul`] by the crate `gemm` on all cores, a yardstick.
+#[cfg(feature = "vendor")]
+#[kernel_bench(of = matmul, parallel)]
+pub fn matmul_gemm_parallel(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
+    super::vendor::multiply(a, b, n, c, gemm::Parallelism::Rayon(0));
 }
 
 /// [`matmul`] on a GPU, one thread per element.
@@ -108,11 +134,13 @@ pub fn matmul_cublas(
     gpu.blas_lt()?.multiply(&MatrixProduct::new(m, n, k), a, b, c)
 }
 
+/// Rows of b times numbers of a, added up: another order than any of the variants has.
 fn matmul_f64(a: &[f64], b: &[f64], n: usize, c: &mut [f64]) {
     let k = b.len() / n;
-    for i in 0..a.len() / k {
-        for j in 0..n {
-            c[i * n + j] = (0..k).map(|p| a[i * k + p] * b[p * n + j]).sum();
+    c.par_chunks_mut(n).zip(a.par_chunks(k)).for_each(|(c, a)| {
+        c.fill(0.0);
+        for (a, b) in a.iter().zip(b.chunks(n)) {
+            c.iter_mut().zip(b).for_each(|(c, b)| *c += a * b);
         }
-    }
+    });
 }

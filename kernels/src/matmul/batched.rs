@@ -1,0 +1,1 @@
+//! Many small matrix products at once.

@@ -1,0 +1,341 @@
+//! The engine of matrix products on the CPU: c ← a·b in f32 from operands of any element type.
+//!
+//! Its structure is that of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (ACM TOMS 34,
+//! 2008): a slab of b is copied into panels as wide as a tile of registers, a block of a into rows that fit into the
+//! second-level cache, and a tile of c is summed up in registers from both. Copying costs little, as every element that
+//! is copied is used hundreds of times; and while copying, elements of any type become `f32`, and a transposed b is
+//! turned over.
+//!
+//! ```
+//! # use kernels::matmul::packed::{Second, Shape, multiply, rows};
+//! let (a, b) = ([1.0, 2.0], [half::bf16::from_f32(3.0), half::bf16::from_f32(4.0)]);
+//! let mut c = [0.0; 1];
+//! multiply(Shape { m: 1, n: 1, k: 2 }, rows(&a, 2), Second::Transposed(rows(&b, 2)), &mut c);
+//! assert_eq!(c, [11.0]);
+//! ```
+
+#![allow(unsafe_code)] // threads write rectangles of one matrix, with instructions that are known to be there
+
+mod micro;
+
+use std::cell::Cell;
+
+use rayon::prelude::*;
+
+use crate::shared::float::BUFFER;
+use crate::shared::simd::{Level, level};
+use crate::shared::{BLOCK, Float, vectorised};
+use micro::{DEPTH, Micro, Rectangle, Start, Target, block};
+
+/// Rows of a that are packed together: with their depth they take a quarter of a second-level cache of 2 MiB.
+const BLOCK_ROWS: usize = 560;
+/// Columns of b that are packed together: with their depth they stay in the third-level cache.
+const BLOCK_COLUMNS: usize = 4096;
+/// What all cores pack together before they multiply: at most 32 MiB of each operand.
+const SHARED_ROWS: usize = 4096;
+const SHARED_DEPTH: usize = 8 * DEPTH;
+
+/// Strips and panels of c that make a task, where there are enough of them.
+const TASK_STRIPS: usize = 12;
+const TASK_PANELS: usize = 8;
+/// Tasks that a thread should have at least, so that all are done at about the same time.
+const TASKS_PER_THREAD: usize = 4;
+/// Rows of a that are packed by a task at least.
+const ROWS_PER_TASK: usize = 32;
+/// Steps of depth of a transposed b that are turned over together, and columns of the widest tile.
+const TURNED: usize = 16;
+const WIDEST: usize = 32;
+
+/// Sizes of a product: a is m × k, b is k × n, c is m × n.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Rows of a and c.
+    pub m: usize,
+    /// Columns of b and c.
+    pub n: usize,
+    /// Columns of a, rows of b.
+    pub k: usize,
+}
+
+/// Reads a matrix as `f32`: elements of a row, from a column on, into a slice. Should be `#[inline(always)]` in effect:
+/// it becomes part of the packing loops.
+pub trait Read: Fn(usize, usize, &mut [f32]) + Sync {}
+
+impl<R: Fn(usize, usize, &mut [f32]) + Sync> Read for R {}
+
+/// The second operand, as it lies in memory.
+#[derive(Clone, Copy, Debug)]
+pub enum Second<R> {
+    /// k rows of n.
+    AsIs(R),
+    /// n rows of k, as weights usually are.
+    Transposed(R),
+}
+
+/// Reads a row-major matrix of floats.
+pub fn rows<T: Float>(matrix: &[T], columns: usize) -> impl Read + '_ {
+    #[inline(always)]
+    move |row, column, to| {
+        let from = &matrix[row * columns + column..][..to.len()];
+        let mut buffer = BUFFER;
+        for (from, to) in from.chunks(BLOCK).zip(to.chunks_mut(BLOCK)) {
+            to.copy_from_slice(T::read(from, &mut buffer));
+        }
+    }
+}
+
+/// c ← a·b in one thread.
+pub fn multiply<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: &mut [f32]) {
+    match level() {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => serial::<micro::Avx512, A, B>(shape, &a, &b, c),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => serial::<micro::Avx2, A, B>(shape, &a, &b, c),
+        _ => serial::<micro::Portable, A, B>(shape, &a, &b, c),
+    }
+}
+
+/// c ← a·b on all cores.
+pub fn multiply_parallel<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: &mut [f32]) {
+    match level() {
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx512 => parallel::<micro::Avx512, A, B>(shape, &a, &b, c),
+        #[cfg(target_arch = "x86_64")]
+        Level::Avx2 => parallel::<micro::Avx2, A, B>(shape, &a, &b, c),
+        _ => parallel::<micro::Portable, A, B>(shape, &a, &b, c),
+    }
+}
+
+/// A range of at most `step` from each multiple of it on.
+fn pieces(end: usize, step: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..end).step_by(step).map(move |first| (first, step.min(end - first)))
+}
+
+fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mut [f32]) {
+    let Shape { m, n, k } = shape;
+    assert_eq!(c.len(), m * n, "c is not {m} × {n}");
+    if k == 0 {
+        return c.fill(0.0);
+    }
+    let panel = DEPTH * K::COLUMNS;
+    let length_a = m.min(BLOCK_ROWS) * DEPTH;
+    let length_b = n.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
+    let target = Target::new(c, n);
+    with_buffer(length_a + length_b, |buffer| {
+        let (packed_b, packed_a) = buffer.split_at_mut(length_b);
+        for (column, columns) in pieces(n, BLOCK_COLUMNS) {
+            for (depth, depths) in pieces(k, DEPTH) {
+                for ((across, columns), to) in
+                    pieces(columns, K::COLUMNS).zip(packed_b.chunks_exact_mut(panel))
+                {
+                    pack_panel::<K, B>(b, (depth, depths), (column + across, columns), to);
+                }
+                for (row, rows) in pieces(m, BLOCK_ROWS) {
+                    let packed_a = &mut packed_a[..rows * DEPTH];
+                    for (i, to) in packed_a.chunks_exact_mut(DEPTH).enumerate() {
+                        pack_row(a, row + i, depth, &mut to[..depths]);
+                    }
+                    let start = if depth == 0 { Start::Zero } else { Start::Sum };
+                    let part = Rectangle { row, rows, column, columns };
+                    // SAFETY: this is the only thread, and `level` has the instructions.
+                    unsafe { block::<K>(packed_a, packed_b, depths, start, &target, part) };
+                }
+            }
+        }
+    });
+}
+
+fn parallel<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mut [f32]) {
+    let Shape { m, n, k } = shape;
+    assert_eq!(c.len(), m * n, "c is not {m} × {n}");
+    if k == 0 {
+        return c.fill(0.0);
+    }
+    let panel = DEPTH * K::COLUMNS;
+    let slabs = k.min(SHARED_DEPTH).div_ceil(DEPTH);
+    let length_a = slabs * m.min(SHARED_ROWS) * DEPTH;
+    let length_b = slabs * n.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
+    let target = Target::new(c, n);
+    with_buffer(length_a + length_b, |buffer| {
+        let (packed_b, packed_a) = buffer.split_at_mut(length_b);
+        for (column, columns) in pieces(n, BLOCK_COLUMNS) {
+            for (row, rows) in pieces(m, SHARED_ROWS) {
+                for (depth, depths) in pieces(k, SHARED_DEPTH) {
+                    let part = Rectangle { row, rows, column, columns };
+                    let slabs = Slabs { first: depth, end: depth + depths };
+                    pack_together::<K, A, B>((a, packed_a), (b, packed_b), part, slabs);
+                    multiply_together::<K>(packed_a, packed_b, part, slabs, &target);
+                }
+            }
+        }
+    });
+}
+
+/// A range of depth that is packed in slabs of [`DEPTH`].
+#[derive(Clone, Copy)]
+struct Slabs {
+    first: usize,
+    end: usize,
+}
+
+impl Slabs {
+    fn count(self) -> usize {
+        (self.end - self.first).div_ceil(DEPTH)
+    }
+
+    /// Where a slab begins, and how deep it is.
+    fn slab(self, index: usize) -> (usize, usize) {
+        let depth = self.first + index * DEPTH;
+        (depth, DEPTH.min(self.end - depth))
+    }
+}
+
+/// Packs rows of a and panels of b that belong to a rectangle of c, slab after slab, on all cores.
+fn pack_together<K: Micro, A: Read, B: Read>(
+    (a, packed_a): (&A, &mut [f32]),
+    (b, packed_b): (&Second<B>, &mut [f32]),
+    part: Rectangle,
+    slabs: Slabs,
+) {
+    let Rectangle { row, rows, column, columns } = part;
+    let panels = columns.div_ceil(K::COLUMNS);
+    let packed_a = &mut packed_a[..slabs.count() * rows * DEPTH];
+    let packed_b = &mut packed_b[..slabs.count() * panels * DEPTH * K::COLUMNS];
+    let pack_a = || {
+        let rows_of_slabs = packed_a.par_chunks_exact_mut(DEPTH).enumerate();
+        rows_of_slabs.with_min_len(ROWS_PER_TASK).for_each(|(index, to)| {
+            let (depth, depths) = slabs.slab(index / rows);
+            pack_row(a, row + index % rows, depth, &mut to[..depths]);
+        });
+    };
+    let pack_b = || {
+        let panels_of_slabs = packed_b.par_chunks_exact_mut(DEPTH * K::COLUMNS).enumerate();
+        panels_of_slabs.for_each(|(index, to)| {
+            let across = index % panels * K::COLUMNS;
+            let width = K::COLUMNS.min(columns - across);
+            pack_panel::<K, B>(b, slabs.slab(index / panels), (column + across, width), to);
+        });
+    };
+    rayon::join(pack_a, pack_b);
+}
+
+/// Multiplies what was packed together, a rectangle of c for each task.
+fn multiply_together<K: Micro>(
+    packed_a: &[f32],
+    packed_b: &[f32],
+    part: Rectangle,
+    slabs: Slabs,
+    target: &Target<'_>,
+) {
+    let Rectangle { row, rows, column, columns } = part;
+    let panels = columns.div_ceil(K::COLUMNS);
+    let (tall, wide) = task_shape::<K>(rows, columns, rayon::current_num_threads());
+    let down = rows.div_ceil(tall);
+    (0..down * columns.div_ceil(wide)).into_par_iter().with_max_len(1).for_each(|task| {
+        let (top, left) = (task % down * tall, task / down * wide);
+        let (tall, wide) = (tall.min(rows - top), wide.min(columns - left));
+        let part = Rectangle { row: row + top, rows: tall, column: column + left, columns: wide };
+        for index in 0..slabs.count() {
+            let (depth, depths) = slabs.slab(index);
+            let a = &packed_a[(index * rows + top) * DEPTH..];
+            let b = &packed_b[(index * panels * K::COLUMNS + left) * DEPTH..];
+            let start = if depth == 0 { Start::Zero } else { Start::Sum };
+            // SAFETY: tasks have rectangles of their own, and `level` has the instructions.
+            unsafe { block::<K>(a, b, depths, start, target, part) };
+        }
+    });
+}
+
+/// Rows and columns of c for a task: as many as the second-level cache likes, fewer where cores would be idle.
+fn task_shape<K: Micro>(rows: usize, columns: usize, threads: usize) -> (usize, usize) {
+    let (mut strips, mut panels) = (TASK_STRIPS, TASK_PANELS);
+    let tasks = |strips: usize, panels: usize| {
+        rows.div_ceil(strips * K::ROWS) * columns.div_ceil(panels * K::COLUMNS)
+    };
+    while tasks(strips, panels) < TASKS_PER_THREAD * threads && strips * panels > 1 {
+        if strips * K::ROWS >= panels * K::COLUMNS || panels == 1 {
+            strips = strips.div_ceil(2);
+        } else {
+            panels = panels.div_ceil(2);
+        }
+    }
+    (strips * K::ROWS, panels * K::COLUMNS)
+}
+
+/// A piece of a row of a.
+fn pack_row<A: Read>(a: &A, row: usize, depth: usize, to: &mut [f32]) {
+    #[inline(always)]
+    fn body<A: Read>(a: &A, row: usize, depth: usize, to: &mut [f32]) {
+        a(row, depth, to);
+    }
+    vectorised(body::<A>, (a, row, depth, to));
+}
+
+/// A panel of b: as many rows as there are steps of depth, each as wide as a tile of registers, zeros at the end.
+fn pack_panel<K: Micro, B: Read>(
+    b: &Second<B>,
+    depths: (usize, usize),
+    columns: (usize, usize),
+    to: &mut [f32],
+) {
+    match b {
+        Second::AsIs(b) => vectorised(pack_rows::<K, B>, (b, depths, columns, to)),
+        Second::Transposed(b) => vectorised(pack_columns::<K, B>, (b, depths, columns, to)),
+    }
+}
+
+#[inline(always)]
+fn pack_rows<K: Micro, B: Read>(
+    b: &B,
+    (depth, depths): (usize, usize),
+    (column, columns): (usize, usize),
+    to: &mut [f32],
+) {
+    let rows = to.chunks_exact_mut(K::COLUMNS).take(depths).enumerate();
+    if columns == K::COLUMNS {
+        // Apart, so that the compiler knows how long a row is.
+        rows.for_each(|(p, to)| b(depth + p, column, &mut to[..K::COLUMNS]));
+    } else {
+        rows.for_each(|(p, to)| {
+            b(depth + p, column, &mut to[..columns]);
+            to[columns..].fill(0.0);
+        });
+    }
+}
+
+#[inline(always)]
+fn pack_columns<K: Micro, B: Read>(
+    b: &B,
+    (depth, depths): (usize, usize),
+    (column, columns): (usize, usize),
+    to: &mut [f32],
+) {
+    let mut square = [[0.0; TURNED]; WIDEST];
+    for (first, length) in pieces(depths, TURNED) {
+        for (j, square) in square.iter_mut().enumerate().take(columns) {
+            b(column + j, depth + first, &mut square[..length]);
+        }
+        let rows = to[first * K::COLUMNS..].chunks_exact_mut(K::COLUMNS);
+        for (p, to) in rows.take(length).enumerate() {
+            to.iter_mut().zip(&square).for_each(|(to, from)| *to = from[p]);
+        }
+    }
+}
+
+thread_local! {
+    /// Memory for packed operands, kept from call to call.
+    static MEMORY: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+}
+
+/// Lends memory of this thread, beginning with a line of the cache. Its content is of no meaning.
+fn with_buffer(length: usize, body: impl FnOnce(&mut [f32])) {
+    const LINE: usize = 64;
+    // It is taken rather than borrowed: a thread that waits for others may be given another product meanwhile.
+    let mut memory = MEMORY.take();
+    if memory.len() < length + LINE {
+        memory = vec![0.0; length + LINE];
+    }
+    let first = memory.as_ptr().align_offset(LINE).min(LINE);
+    body(&mut memory[first..][..length]);
+    MEMORY.set(memory);
+}
