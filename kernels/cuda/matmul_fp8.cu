@@ -4,6 +4,7 @@
 // The matrix units add 8-bit products with about 14 bits of mantissa. With factors for blocks, sums of at most 128 products
 // are therefore added in f32, each with the factor of its blocks, as DeepSeek-V3's technical report does (section 3.3.2).
 
+#include "matmul_plain.cuh"
 #include "matmul_tensor.cuh"
 
 using Fp8 = __nv_fp8_e4m3;
@@ -81,7 +82,7 @@ template <typename Shape> static __device__ __forceinline__ void double_buffered
     extern __shared__ __align__(1024) unsigned char shared[];
     const unsigned int slots = shared_address(shared);
     const Corner corner = corner_of_block<Shape>(a.rows, b.rows);
-    const unsigned int stages = (a.columns + STAGE_BYTES - 1) / STAGE_BYTES;
+    const unsigned int stages = a.matrix().stages();
     const unsigned int group = threadIdx.x / GROUP;
     const Copiers<Shape, MULTIPLIERS * GROUP> copiers(a.matrix(), b.matrix(), corner, threadIdx.x);
     const ScalesInMemory scales{
@@ -104,7 +105,7 @@ template <typename Shape> static __device__ __forceinline__ void pipelined(const
     extern __shared__ __align__(1024) unsigned char shared[];
     const unsigned int slots = shared_address(shared);
     const Corner corner = corner_of_block<Shape>(a.rows, b.rows);
-    const unsigned int stages = (a.columns + STAGE_BYTES - 1) / STAGE_BYTES;
+    const unsigned int stages = a.matrix().stages();
     const unsigned int group = threadIdx.x / GROUP;
     const Copiers<Shape, MULTIPLIERS * GROUP> copiers(a.matrix(), b.matrix(), corner, threadIdx.x);
     const ScalesInMemory scales{
@@ -141,7 +142,7 @@ template <typename Shape> static __device__ __forceinline__ void specialised(con
         }
     }
     slots.start();
-    const unsigned int stages = (a.columns + STAGE_BYTES - 1) / STAGE_BYTES;
+    const unsigned int stages = a.matrix().stages();
     if (group == MULTIPLIERS) {
         few_registers();
         fill_slots(slots, a.matrix(), b.matrix(), corner, stages);
@@ -157,4 +158,58 @@ template <typename Shape> static __device__ __forceinline__ void specialised(con
     store_sums<Shape>(sums, corner, group, c, a.rows, b.rows);
 }
 
+#define ON_HOPPER(product) product
+#else
+#define ON_HOPPER(product)
 #endif
+
+// Two slots of half the bytes, and the tile with which a group has as many sums as registers allow beside its products.
+using Buffers = Tile<1, 128, 2>;
+using Tall = Tile<2, 128, 4>;
+
+#define MATMUL_FP8(name, threads, product)                                                                             \
+    extern "C" __global__ void __launch_bounds__(threads, 1)                                                           \
+        name(const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k, size_t quant) { \
+        const Scaled left{a, scale_a, m, k, quant};                                                                    \
+        const Scaled right{b, scale_b, n, k, quant};                                                                   \
+        product;                                                                                                       \
+    }
+MATMUL_FP8(matmul_fp8_double_buffered, MULTIPLIERS * GROUP, ON_HOPPER(double_buffered<Buffers>(left, right, c)))
+MATMUL_FP8(matmul_fp8_pipelined, MULTIPLIERS * GROUP, ON_HOPPER(pipelined<Square>(left, right, c)))
+MATMUL_FP8(matmul_fp8_specialised_tall, TENSOR_THREADS, ON_HOPPER(specialised<Tall>(left, right, c)))
+MATMUL_FP8(matmul_fp8_specialised_square, TENSOR_THREADS, ON_HOPPER(specialised<Square>(left, right, c)))
+MATMUL_FP8(matmul_fp8_plain, 256, plain_product<float>(m, n, k, left, right, [=](size_t row, size_t column, float sum) {
+               c[row * n + column] = sum;
+           }))
+
+// ---- one factor for each operand
+
+template <typename Shape>
+static __device__ __forceinline__ void scaled_product(
+    const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
+    const auto store = [=](auto& sums, Corner corner, unsigned int group) {
+        const float scale = *scale_a * *scale_b;
+        for_pairs<Shape>(sums, corner, group, [=](size_t row, size_t column, float first, float second) {
+            store_pair(c, m, n, row, column, first * scale, second * scale);
+        });
+    };
+    tensor_product<Fp8, float, Shape>(Matrix(a, m, k), Matrix(b, n, k), store);
+}
+
+extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) matmul_fp8_tensor_wide(
+    const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
+    scaled_product<Wide>(a, b, scale_a, scale_b, c, m, n, k);
+}
+
+extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) matmul_fp8_tensor_square(
+    const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
+    scaled_product<Square>(a, b, scale_a, scale_b, c, m, n, k);
+}
+
+extern "C" __global__ void __launch_bounds__(256) matmul_fp8_tensor_plain(
+    const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
+    plain_product<float>(
+        m, n, k, [=](size_t row, size_t p) { return static_cast<float>(a[row * k + p]); },
+        [=](size_t column, size_t p) { return static_cast<float>(b[column * k + p]); },
+        [=](size_t row, size_t column, float sum) { c[row * n + column] = sum * *scale_a * *scale_b; });
+}

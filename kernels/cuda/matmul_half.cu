@@ -3,13 +3,22 @@
 #include "matmul_plain.cuh"
 #include "matmul_tensor.cuh"
 
+template <typename T, typename Shape>
+static __device__ __forceinline__ void half_product(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {
+    const auto store = [=](auto& sums, Corner corner, unsigned int group) {
+        store_halves<T, Shape>(sums, corner, group, c, m, n);
+    };
+    tensor_product<T, float, Shape>(Matrix(a, m, k), Matrix(b, n, k), store);
+}
+
 #define MATMUL_HALF(T, suffix)                                                                                         \
     extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1)                                                    \
-        matmul_half_tensor_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                      \
-        tensor_product<T, float>(Matrix(a, m, k), Matrix(b, n, k),                                                     \
-                                 [=](size_t row, size_t column, float first, float second) {                           \
-                                     store_pair(c, m, n, row, column, first, second);                                  \
-                                 });                                                                                   \
+        matmul_half_wide_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                        \
+        half_product<T, Wide>(a, b, c, m, n, k);                                                                       \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1)                                                    \
+        matmul_half_square_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                      \
+        half_product<T, Square>(a, b, c, m, n, k);                                                                     \
     }                                                                                                                  \
     extern "C" __global__ void __launch_bounds__(256)                                                                  \
         matmul_half_plain_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                       \

@@ -4,15 +4,28 @@
 #include "matmul_plain.cuh"
 #include "matmul_tensor.cuh"
 
-extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) matmul_int8_tensor(
+template <typename Shape>
+static __device__ __forceinline__ void int8_product(
     const signed char* a, const signed char* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
-    tensor_product<signed char, int>(
-        Matrix(a, m, k), Matrix(b, n, k), [=](size_t row, size_t column, int first, int second) {
+    const auto store = [=](auto& sums, Corner corner, unsigned int group) {
+        for_pairs<Shape>(sums, corner, group, [=](size_t row, size_t column, int first, int second) {
             const float scale = row < m ? scale_a[row] : 0.0f;
             const float left = column < n ? scale_b[column] : 0.0f;
             const float right = column + 1 < n ? scale_b[column + 1] : 0.0f;
             store_pair(c, m, n, row, column, first * scale * left, second * scale * right);
         });
+    };
+    tensor_product<signed char, int, Shape>(Matrix(a, m, k), Matrix(b, n, k), store);
+}
+
+extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) matmul_int8_wide(
+    const signed char* a, const signed char* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
+    int8_product<Wide>(a, b, scale_a, scale_b, c, m, n, k);
+}
+
+extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) matmul_int8_square(
+    const signed char* a, const signed char* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
+    int8_product<Square>(a, b, scale_a, scale_b, c, m, n, k);
 }
 
 extern "C" __global__ void __launch_bounds__(256) matmul_int8_plain(
@@ -23,11 +36,11 @@ extern "C" __global__ void __launch_bounds__(256) matmul_int8_plain(
         [=](size_t row, size_t column, int sum) { c[row * n + column] = sum * scale_a[row] * scale_b[column]; });
 }
 
-// c ← sums · scale_a · scale_bᵗ, for sums that a library made: a thread for every element.
-extern "C" __global__ void matmul_int8_scale(
-    const int* sums, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n) {
-    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < m * n) {
-        c[i] = sums[i] * scale_a[i / n] * scale_b[i % n];
+// c ← sums · scale_a · scale_bᵗ, for sums that a library made: a row of blocks for every row.
+extern "C" __global__ void matmul_int8_scale(const int* sums, const float* scale_a, const float* scale_b, float* c, size_t n) {
+    const size_t row = blockIdx.x;
+    const size_t column = static_cast<size_t>(blockIdx.y) * blockDim.x + threadIdx.x;
+    if (column < n) {
+        c[row * n + column] = sums[row * n + column] * scale_a[row] * scale_b[column];
     }
 }

@@ -357,37 +357,50 @@ static __device__ __forceinline__ void drain_slots(
     wait_for_products<0>();
 }
 
-// Calls finish(row, column, first, second) for every pair of neighbours among the sums of a thread: a warp has 16 rows, a
-// thread two of them, and in every eighth of 64 columns two neighbours of each.
+// Registers of a thread are taken from those who copy, and given to those who multiply.
+static __device__ __forceinline__ void few_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
+static __device__ __forceinline__ void many_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); }
+
+#endif
+
+// ---- results
+
+// A warp has 16 rows of a half, a thread two of them: this one, and the eighth below it.
+template <typename Shape>
+static __device__ __forceinline__ unsigned int first_row_of_thread(Corner corner, unsigned int group, unsigned int half) {
+    const unsigned int warp = threadIdx.x / WARP % (GROUP / WARP);
+    return corner.row + group * Shape::GROUP_ROWS + half * ROWS_AT_ONCE + warp * 16 + threadIdx.x % WARP / 4;
+}
+
+// Calls finish(row, column, first, second) for the sums of a thread, which has two neighbours in every eight columns.
 template <typename Shape, typename Sum, typename Finish>
 static __device__ __forceinline__ void for_pairs(
     const Sum (&sums)[Shape::HALVES][Shape::SUMS], Corner corner, unsigned int group, Finish finish) {
-    const unsigned int lane = threadIdx.x % WARP;
-    const unsigned int warp = threadIdx.x / WARP % (GROUP / WARP);
 #pragma unroll
     for (unsigned int half = 0; half < Shape::HALVES; ++half) {
-        const unsigned int row = corner.row + group * Shape::GROUP_ROWS + half * ROWS_AT_ONCE + warp * 16 + lane / 4;
+        const unsigned int row = first_row_of_thread<Shape>(corner, group, half);
 #pragma unroll
         for (unsigned int i = 0; i < Shape::SUMS; i += 4) {
-            const unsigned int column = corner.column + i * 2 + lane % 4 * 2;
+            const unsigned int column = corner.column + i * 2 + threadIdx.x % 4 * 2;
             finish(row, column, sums[half][i], sums[half][i + 1]);
             finish(row + 8, column, sums[half][i + 2], sums[half][i + 3]);
         }
     }
 }
 
+template <typename T> struct __align__(2 * sizeof(T)) Pair {
+    T values[2];
+};
+
 // Two neighbours of a row of c, as far as they exist.
 template <typename T>
 static __device__ __forceinline__ void store_pair(T* c, size_t m, size_t n, size_t row, size_t column, float first, float second) {
-    struct __align__(2 * sizeof(T)) Pair {
-        T values[2];
-    };
     if (row >= m || column >= n) {
         return;
     }
     T* to = c + row * n + column;
     if (n % 2 == 0) {
-        *reinterpret_cast<Pair*>(to) = Pair{{narrow<T>(first), narrow<T>(second)}};
+        *reinterpret_cast<Pair<T>*>(to) = Pair<T>{{narrow<T>(first), narrow<T>(second)}};
         return;
     }
     to[0] = narrow<T>(first);
@@ -396,29 +409,66 @@ static __device__ __forceinline__ void store_pair(T* c, size_t m, size_t n, size
     }
 }
 
-// Registers of a thread are taken from those who copy, and given to those who multiply.
-static __device__ __forceinline__ void few_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 40;"); }
-static __device__ __forceinline__ void many_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 232;"); }
+// Two 16-bit floats in a word.
+template <typename T> static __device__ __forceinline__ unsigned int pair_of(float first, float second) {
+    const Pair<T> pair{{narrow<T>(first), narrow<T>(second)}};
+    return *reinterpret_cast<const unsigned int*>(&pair);
+}
 
-#endif
+// Stores sums as 16-bit floats. Neighbouring lanes swap words, so that each has four neighbours of a row, and two lanes
+// write a whole sector of memory.
+template <typename T, typename Shape>
+static __device__ __forceinline__ void store_halves(
+    const float (&sums)[Shape::HALVES][Shape::SUMS], Corner corner, unsigned int group, T* c, size_t m, size_t n) {
+    if (n % 4 != 0) {
+        for_pairs<Shape>(sums, corner, group, [=](size_t row, size_t column, float first, float second) {
+            store_pair(c, m, n, row, column, first, second);
+        });
+        return;
+    }
+    const unsigned int lane = threadIdx.x % WARP;
+    const bool is_odd = lane % 2 == 1;
+    const unsigned int first_column = corner.column + lane % 2 * 8 + lane % 4 / 2 * 4;
+#pragma unroll
+    for (unsigned int half = 0; half < Shape::HALVES; ++half) {
+        const unsigned int first_row = first_row_of_thread<Shape>(corner, group, half);
+#pragma unroll
+        for (unsigned int i = 0; i < Shape::SUMS; i += 8) {
+#pragma unroll
+            for (unsigned int below = 0; below < 2; ++below) {
+                const unsigned int near = pair_of<T>(sums[half][i + 2 * below], sums[half][i + 2 * below + 1]);
+                const unsigned int far = pair_of<T>(sums[half][i + 2 * below + 4], sums[half][i + 2 * below + 5]);
+                const unsigned int other = __shfl_xor_sync(ALL_LANES, is_odd ? near : far, 1);
+                const uint2 four = is_odd ? uint2{other, far} : uint2{near, other};
+                const size_t row = first_row + 8 * below;
+                const size_t column = first_column + i * 2;
+                if (row < m && column < n) {
+                    *reinterpret_cast<uint2*>(c + row * n + column) = four;
+                }
+            }
+        }
+    }
+}
 
 // ---- whole products
 
 // Threads of a block in which one group copies.
 static constexpr unsigned int TENSOR_THREADS = (MULTIPLIERS + 1) * GROUP;
 
-// The tile of a block: the larger it is, the more often what was copied is used, and these are all registers there are.
+// Tiles: the larger one is, the more often what was copied is used; small products have too few large ones for all
+// multiprocessors.
 using Wide = Tile<1, 256, 4>;
+using Square = Tile<1, 128, 4>;
 
-// c ← a·bᵗ by two groups that multiply and one that copies; finish(row, column, first, second) takes pairs of neighbours, also
-// such that are outside of c. Devices other than Hopper have no code for it.
-template <typename T, typename Sum, typename Finish>
+// sums ← a·bᵗ by two groups that multiply and one that copies; finish(sums, corner, group) stores those of a group. Devices
+// other than Hopper have no code for it.
+template <typename T, typename Sum, typename Shape, typename Finish>
 static __device__ __forceinline__ void tensor_product(const Matrix& a, const Matrix& b, Finish finish) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ __align__(1024) unsigned char shared[];
-    const Slots<Wide> slots{shared_address(shared)};
+    const Slots<Shape> slots{shared_address(shared)};
     slots.start();
-    const Corner corner = corner_of_block<Wide>(a.rows, b.rows);
+    const Corner corner = corner_of_block<Shape>(a.rows, b.rows);
     const unsigned int stages = a.stages();
     const unsigned int group = threadIdx.x / GROUP;
     if (group == MULTIPLIERS) {
@@ -426,9 +476,9 @@ static __device__ __forceinline__ void tensor_product(const Matrix& a, const Mat
         fill_slots(slots, a, b, corner, stages);
     } else {
         many_registers();
-        Sum sums[Wide::HALVES][Wide::SUMS];
-        drain_slots<T, Wide>(slots, sums, group, stages);
-        for_pairs<Wide>(sums, corner, group, finish);
+        Sum sums[Shape::HALVES][Shape::SUMS];
+        drain_slots<T, Shape>(slots, sums, group, stages);
+        finish(sums, corner, group);
     }
 #endif
 }

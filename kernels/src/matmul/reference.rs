@@ -1,0 +1,32 @@
+//! Products of a with a transposed b in `f64`, the oracle of kernels with few bits.
+
+use rayon::prelude::*;
+
+/// Sums that are added up side by side, so that the compiler can use vectors.
+const LANES: usize = 8;
+
+/// c ← finish(i, j, Σ a(i, p)·b(j, p)) for rows of a and b of length k.
+pub(super) fn product_f64(
+    (a, b, k): (&[f64], &[f64], usize),
+    c: &mut [f64],
+    finish: impl Fn(usize, usize, f64) -> f64 + Sync,
+) {
+    let n = b.len() / k;
+    c.par_chunks_mut(n).zip(a.par_chunks(k)).enumerate().for_each(|(i, (c, a))| {
+        for (j, (c, b)) in c.iter_mut().zip(b.chunks(k)).enumerate() {
+            *c = finish(i, j, dot_f64(a, b));
+        }
+    });
+}
+
+fn dot_f64(a: &[f64], b: &[f64]) -> f64 {
+    let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
+    let mut sums = [0.0; LANES];
+    for (a, b) in a.iter().zip(b) {
+        for lane in 0..LANES {
+            sums[lane] += a[lane] * b[lane];
+        }
+    }
+    let rest: f64 = a_rest.iter().zip(b_rest).map(|(a, b)| a * b).sum();
+    sums.iter().sum::<f64>() + rest
+}

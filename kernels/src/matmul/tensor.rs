@@ -1,0 +1,110 @@
+//! Launching products c ← a·bᵗ in the matrix units of a GPU, with the tiles of `cuda/matmul_tensor.cuh`.
+
+use kbench::cuda::Launch;
+use kbench::prelude::*;
+
+/// Bytes that a row of an operand has in a stage, and that a copy has.
+const STAGE_BYTES: usize = 128;
+const CHUNK_BYTES: usize = 16;
+/// Threads that multiply, and threads that copy for them.
+pub(super) const MULTIPLIERS: usize = 256;
+pub(super) const COPIERS: usize = 128;
+
+/// Rows and columns of c that a block computes, and how many stages of its operands are in shared memory.
+#[derive(Clone, Copy)]
+pub(super) struct Tile {
+    pub(super) rows: usize,
+    pub(super) columns: usize,
+    pub(super) stages: usize,
+    /// How long a block takes, in units of a smaller tile's.
+    pub(super) time: usize,
+}
+
+pub(super) const WIDE: Tile = Tile { rows: 128, columns: 256, stages: 4, time: 5 };
+pub(super) const TALL: Tile = Tile { rows: 256, columns: 128, stages: 4, time: 5 };
+pub(super) const SQUARE: Tile = Tile { rows: 128, columns: 128, stages: 4, time: 3 };
+pub(super) const BUFFERS: Tile = Tile { stages: 2, ..SQUARE };
+
+/// Rows, columns and bytes of a row of the operands.
+#[derive(Clone, Copy)]
+pub(super) struct Product {
+    pub(super) m: usize,
+    pub(super) n: usize,
+    pub(super) row_bytes: usize,
+}
+
+impl Tile {
+    fn blocks(self, product: Product) -> usize {
+        product.m.div_ceil(self.rows) * product.n.div_ceil(self.columns)
+    }
+
+    /// Shared memory of the stages and their two barriers each.
+    fn shared(self) -> usize {
+        self.stages * ((self.rows + self.columns) * STAGE_BYTES + 16)
+    }
+
+    /// How long all blocks take: every multiprocessor has one at a time.
+    fn time(self, product: Product, gpu: &Gpu) -> usize {
+        let multiprocessors = gpu.info().multiprocessors as usize;
+        self.blocks(product).div_ceil(multiprocessors.max(1)) * self.time
+    }
+
+    /// Tiles of c for all blocks, each of so many threads; `more` is shared memory beside the stages.
+    pub(super) fn cover<'g>(
+        self,
+        kernel: Launch<'g>,
+        product: Product,
+        threads: usize,
+        more: usize,
+    ) -> Launch<'g> {
+        kernel.grid(self.blocks(product)).block(threads).shared(self.shared() + more)
+    }
+}
+
+impl Product {
+    /// Whether there is device code for it: it is for Hopper, and copies 16 bytes at a time.
+    pub(super) fn suits(self, gpu: &Gpu) -> bool {
+        gpu.info().compute_capability == "9.0" && self.row_bytes.is_multiple_of(CHUNK_BYTES)
+    }
+
+    /// The large tile, or the small one where there are too few large ones for all multiprocessors.
+    pub(super) fn best_of<C>(self, gpu: &Gpu, large: (Tile, C), small: (Tile, C)) -> (Tile, C) {
+        if small.0.time(self, gpu) < large.0.time(self, gpu) { small } else { large }
+    }
+
+    /// The launch of a kernel that takes any device and any size.
+    pub(super) fn plain<'g>(
+        self,
+        gpu: &'g Gpu,
+        source: Source,
+        name: &'static str,
+    ) -> GpuResult<Launch<'g>> {
+        const TILE: usize = 64;
+        let grid = (self.n.div_ceil(TILE), self.m.div_ceil(TILE));
+        Ok(gpu.kernel(source, name)?.grid(grid).block(256))
+    }
+}
+
+/// Entry points of one product, which take the same arguments.
+#[derive(Clone, Copy)]
+pub(super) struct Entries {
+    pub(super) wide: &'static str,
+    pub(super) square: &'static str,
+    pub(super) plain: &'static str,
+}
+
+impl Entries {
+    /// The launch that suits device and size, without its arguments.
+    pub(super) fn launch<'g>(
+        self,
+        gpu: &'g Gpu,
+        source: Source,
+        product: Product,
+    ) -> GpuResult<Launch<'g>> {
+        if !product.suits(gpu) {
+            return product.plain(gpu, source, self.plain);
+        }
+        let (tile, name) = product.best_of(gpu, (WIDE, self.wide), (SQUARE, self.square));
+        Ok(tile.cover(gpu.kernel(source, name)?, product, MULTIPLIERS + COPIERS, 0))
+    }
+}
