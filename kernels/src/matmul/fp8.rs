@@ -1,16 +1,15 @@
 //! Products of 8-bit floats (e4m3) whose factors are kept for blocks of the matrices, or for whole matrices. The second
 //! matrix is stored transposed.
 
+#![allow(clippy::too_many_arguments)] // a CUDA variant takes what its kernel takes, and the device
+
 use kbench::prelude::*;
 
 use super::half::with_sums;
 use super::packed::{self, Second, Shape};
 use super::reference::product_f64;
-use super::tensor::{
-    BUFFERS, COPIERS, Entries, MULTIPLIERS, Product, SQUARE, TALL, Tile,
-};
-use crate::shared::simd::widen_f16;
-use crate::shared::{BLOCK, COMMON};
+use super::tensor::{BUFFERS, COPIERS, Entries, MULTIPLIERS, Product, SQUARE, TALL, Tile};
+use crate::shared::COMMON;
 
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul_fp8.cu")).named("matmul_fp8.cu").headers(COMMON);
@@ -141,7 +140,8 @@ pub fn matmul_fp8_cuda_double_buffered(
     quant: usize,
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
-    let version = Version { tile: BUFFERS, name: "matmul_fp8_double_buffered", threads: MULTIPLIERS };
+    let version =
+        Version { tile: BUFFERS, name: "matmul_fp8_double_buffered", threads: MULTIPLIERS };
     version.multiply(gpu, Operands { a, b, scale_a, scale_b, k, quant }, c)
 }
 
@@ -210,9 +210,8 @@ impl Version {
         let product = Product { m: a.len() / k, n: b.len() / k, row_bytes: k };
         // Those of the rows of each of two groups of threads.
         let factor_bytes = 2 * k.div_ceil(quant) * size_of::<f32>();
-        let suits = product.suits(gpu)
-            && quant.is_multiple_of(STAGE)
-            && factor_bytes <= MOST_FACTOR_BYTES;
+        let suits =
+            product.suits(gpu) && quant.is_multiple_of(STAGE) && factor_bytes <= MOST_FACTOR_BYTES;
         let kernel = if suits {
             self.tile.cover(gpu.kernel(SOURCE, self.name)?, product, self.threads, factor_bytes)
         } else {
@@ -392,23 +391,27 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Widens 8-bit floats by way of half precision, for which processors have an instruction: exponent and mantissa move to
-/// the places that they have there, which leaves a number too small by the difference of the biases, 2⁸.
+/// Widens 8-bit floats.
 #[inline(always)]
 fn widen(from: &[F8E4M3], to: &mut [f32]) {
-    const SIGN: u16 = 0x80;
-    const NAN: u16 = 0x7f;
-    let mut halves = [f16::ZERO; BLOCK];
-    for (from, to) in from.chunks(BLOCK).zip(to.chunks_mut(BLOCK)) {
-        let halves = &mut halves[..from.len()];
-        for (half, from) in halves.iter_mut().zip(from) {
-            let bits = u16::from(from.to_bits());
-            let moved = (bits & SIGN) << 8 | (bits & !SIGN) << 7;
-            *half = if bits & !SIGN == NAN { f16::NAN } else { f16::from_bits(moved) };
-        }
-        widen_f16(halves, to);
-        to.iter_mut().for_each(|to| *to *= 256.0);
-    }
+    from.iter().zip(to).for_each(|(from, to)| *to = to_f32(*from));
+}
+
+/// The same number, without a table, so that loops over it are vectorised.
+#[inline(always)]
+fn to_f32(value: F8E4M3) -> f32 {
+    /// The difference of the biases of both exponents, and the distance of the mantissas.
+    const BIAS: u32 = 127 - 7;
+    const MOVED: u32 = 23 - 3;
+    const NAN: u32 = 0x7f;
+    const SMALLEST_NORMAL: u32 = 0x08;
+    let bits = u32::from(value.to_bits());
+    let (sign, magnitude) = (bits >> 7 << 31, bits & 0x7f);
+    let normal = f32::from_bits((magnitude << MOVED) + (BIAS << 23));
+    let subnormal = magnitude as f32 * (1.0 / 512.0);
+    let number = if magnitude < SMALLEST_NORMAL { subnormal } else { normal };
+    let number = if magnitude == NAN { f32::NAN } else { number };
+    f32::from_bits(number.to_bits() | sign)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::packed::{self, Second, Shape};
 use super::reference::product_f64;
 use super::tensor::{Entries, Product};
+use crate::shared::simd::widen_f16;
 use crate::shared::tasks::GRAIN;
 use crate::shared::{BLOCK, COMMON, Float, vectorised};
 
@@ -19,6 +20,9 @@ pub trait Half: Float {
     /// Entry points of device code.
     #[doc(hidden)]
     const ENTRIES: HalfEntries;
+
+    /// The same numbers as f32.
+    fn widen(from: &[Self], to: &mut [f32]);
 }
 
 /// Names that are of no interest outside of this file.
@@ -32,6 +36,11 @@ impl Half for f16 {
         square: "matmul_half_square_f16",
         plain: "matmul_half_plain_f16",
     });
+
+    #[inline(always)]
+    fn widen(from: &[Self], to: &mut [f32]) {
+        widen_f16(from, to);
+    }
 }
 
 impl Half for bf16 {
@@ -40,6 +49,11 @@ impl Half for bf16 {
         square: "matmul_half_square_bf16",
         plain: "matmul_half_plain_bf16",
     });
+
+    #[inline(always)]
+    fn widen(from: &[Self], to: &mut [f32]) {
+        from.iter().zip(to).for_each(|(from, to)| *to = Float::to_f32(*from));
+    }
 }
 
 /// c ← a·bᵗ for a of m rows of k and b of n rows of k, of 16-bit floats that become f32 while they are packed.
@@ -62,8 +76,8 @@ impl Half for bf16 {
 pub fn matmul_half<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
     let (m, k) = (c.len() / n, b.len() / n);
     with_sums(c.len(), |sums| {
-        let b = Second::Transposed(packed::rows(b, k));
-        packed::multiply(Shape { m, n, k }, packed::rows(a, k), b, sums);
+        let b = Second::Transposed(widened(b, k));
+        packed::multiply(Shape { m, n, k }, widened(a, k), b, sums);
         narrow(sums, c);
     });
 }
@@ -73,8 +87,8 @@ pub fn matmul_half<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
 pub fn matmul_half_parallel<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
     let (m, k) = (c.len() / n, b.len() / n);
     with_sums(c.len(), |sums| {
-        let b = Second::Transposed(packed::rows(b, k));
-        packed::multiply_parallel(Shape { m, n, k }, packed::rows(a, k), b, sums);
+        let b = Second::Transposed(widened(b, k));
+        packed::multiply_parallel(Shape { m, n, k }, widened(a, k), b, sums);
         let tasks = sums.par_chunks(GRAIN).zip(c.par_chunks_mut(GRAIN));
         tasks.for_each(|(sums, c)| narrow(sums, c));
     });
@@ -110,6 +124,12 @@ pub fn matmul_half_cublas<T: Half>(
 
 fn matmul_half_f64(a: &[f64], b: &[f64], n: usize, c: &mut [f64]) {
     product_f64((a, b, b.len() / n), c, |_, _, sum| sum);
+}
+
+/// Reads rows as f32.
+fn widened<T: Half>(matrix: &[T], k: usize) -> impl packed::Read + '_ {
+    #[inline(always)]
+    move |row, column, to: &mut [f32]| T::widen(&matrix[row * k + column..][..to.len()], to)
 }
 
 /// Rounds sums to the nearest, ties to even.
