@@ -187,7 +187,7 @@ MATMUL_FP8(matmul_fp8_plain, 256, plain_product<float>(m, n, k, left, right, [=]
 template <typename Shape>
 static __device__ __forceinline__ void scaled_product(
     const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
-    const auto store = [=](auto& sums, Corner corner, unsigned int group) {
+    const auto store = [=](const float (&sums)[Shape::HALVES][Shape::SUMS], Corner corner, unsigned int group) {
         const float scale = *scale_a * *scale_b;
         for_pairs<Shape>(sums, corner, group, [=](size_t row, size_t column, float first, float second) {
             store_pair(c, m, n, row, column, first * scale, second * scale);

@@ -5,7 +5,7 @@
 
 template <typename T, typename Shape>
 static __device__ __forceinline__ void half_product(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {
-    const auto store = [=](auto& sums, Corner corner, unsigned int group) {
+    const auto store = [=](const float (&sums)[Shape::HALVES][Shape::SUMS], Corner corner, unsigned int group) {
         store_halves<T, Shape>(sums, corner, group, c, m, n);
     };
     tensor_product<T, float, Shape>(Matrix(a, m, k), Matrix(b, n, k), store);

@@ -7,7 +7,7 @@
 template <typename Shape>
 static __device__ __forceinline__ void int8_product(
     const signed char* a, const signed char* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
-    const auto store = [=](auto& sums, Corner corner, unsigned int group) {
+    const auto store = [=](const int (&sums)[Shape::HALVES][Shape::SUMS], Corner corner, unsigned int group) {
         for_pairs<Shape>(sums, corner, group, [=](size_t row, size_t column, int first, int second) {
             const float scale = row < m ? scale_a[row] : 0.0f;
             const float left = column < n ? scale_b[column] : 0.0f;
