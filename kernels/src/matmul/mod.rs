@@ -8,5 +8,9 @@ pub mod packed;
 mod reference;
 pub mod single;
 mod tensor;
+
+#[cfg(feature = "cuda")]
+mod cublas;
+mod tiled;
 #[cfg(feature = "vendor")]
 mod vendor;

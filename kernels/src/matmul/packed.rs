@@ -17,6 +17,7 @@
 #![allow(unsafe_code)] // threads write rectangles of one matrix, with instructions that are known to be there
 
 mod micro;
+mod row;
 
 use std::cell::Cell;
 
@@ -25,7 +26,7 @@ use rayon::prelude::*;
 use crate::shared::float::BUFFER;
 use crate::shared::simd::{Level, level};
 use crate::shared::{BLOCK, Float, vectorised};
-use micro::{DEPTH, Micro, Rectangle, Start, Target, block};
+use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, Target, block};
 
 /// Rows of a that are packed together: with their depth they take a quarter of a second-level cache of 2 MiB.
 const BLOCK_ROWS: usize = 560;
@@ -40,6 +41,10 @@ const TASK_STRIPS: usize = 12;
 const TASK_PANELS: usize = 8;
 /// Tasks that a thread should have at least, so that all are done at about the same time.
 const TASKS_PER_THREAD: usize = 4;
+/// Multiplications that are not worth the cost of sharing them.
+const LEAST_SHARED: usize = 1 << 20;
+/// Columns of c that make a task at least, where it has a single row.
+const COLUMNS_PER_TASK: usize = 512;
 /// Rows of a that are packed by a task at least.
 const ROWS_PER_TASK: usize = 32;
 /// Steps of depth of a transposed b that are turned over together, and columns of the widest tile.
@@ -86,6 +91,9 @@ pub fn rows<T: Float>(matrix: &[T], columns: usize) -> impl Read + '_ {
 
 /// c ← a·b in one thread.
 pub fn multiply<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: &mut [f32]) {
+    if shape.m == 1 {
+        return with_row(shape, a, c, |a, c| row::multiply(a, &b, 0, c));
+    }
     match level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => serial::<micro::Avx512, A, B>(shape, &a, &b, c),
@@ -97,6 +105,16 @@ pub fn multiply<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: &mut [f32
 
 /// c ← a·b on all cores.
 pub fn multiply_parallel<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: &mut [f32]) {
+    if shape.m * shape.n * shape.k < LEAST_SHARED {
+        return multiply(shape, a, b, c);
+    }
+    if shape.m == 1 {
+        return with_row(shape, a, c, |a, c| {
+            let wide = c.len().div_ceil(rayon::current_num_threads()).max(COLUMNS_PER_TASK);
+            let parts = c.par_chunks_mut(wide).enumerate();
+            parts.for_each(|(index, c)| row::multiply(a, &b, index * wide, c));
+        });
+    }
     match level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => parallel::<micro::Avx512, A, B>(shape, &a, &b, c),
@@ -104,6 +122,15 @@ pub fn multiply_parallel<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: 
         Level::Avx2 => parallel::<micro::Avx2, A, B>(shape, &a, &b, c),
         _ => parallel::<micro::Portable, A, B>(shape, &a, &b, c),
     }
+}
+
+/// Reads the only row of a.
+fn with_row<A: Read>(shape: Shape, a: A, c: &mut [f32], body: impl FnOnce(&[f32], &mut [f32])) {
+    assert_eq!(c.len(), shape.n, "c is not 1 × {}", shape.n);
+    with_buffer(shape.k, |row| {
+        a(0, 0, row);
+        body(row, c);
+    });
 }
 
 /// A range of at most `step` from each multiple of it on.
@@ -118,7 +145,7 @@ fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mu
         return c.fill(0.0);
     }
     let panel = DEPTH * K::COLUMNS;
-    let length_a = m.min(BLOCK_ROWS) * DEPTH;
+    let length_a = m.min(BLOCK_ROWS) * DISTANCE;
     let length_b = n.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
     let target = Target::new(c, n);
     with_buffer(length_a + length_b, |buffer| {
@@ -131,10 +158,8 @@ fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mu
                     pack_panel::<K, B>(b, (depth, depths), (column + across, columns), to);
                 }
                 for (row, rows) in pieces(m, BLOCK_ROWS) {
-                    let packed_a = &mut packed_a[..rows * DEPTH];
-                    for (i, to) in packed_a.chunks_exact_mut(DEPTH).enumerate() {
-                        pack_row(a, row + i, depth, &mut to[..depths]);
-                    }
+                    let packed_a = &mut packed_a[..rows * DISTANCE];
+                    vectorised(pack_strip::<A>, (a, row, (depth, depths), &mut *packed_a));
                     let start = if depth == 0 { Start::Zero } else { Start::Sum };
                     let part = Rectangle { row, rows, column, columns };
                     // SAFETY: this is the only thread, and `level` has the instructions.
@@ -153,7 +178,7 @@ fn parallel<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &
     }
     let panel = DEPTH * K::COLUMNS;
     let slabs = k.min(SHARED_DEPTH).div_ceil(DEPTH);
-    let length_a = slabs * m.min(SHARED_ROWS) * DEPTH;
+    let length_a = slabs * m.min(SHARED_ROWS) * DISTANCE;
     let length_b = slabs * n.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
     let target = Target::new(c, n);
     with_buffer(length_a + length_b, |buffer| {
@@ -199,13 +224,12 @@ fn pack_together<K: Micro, A: Read, B: Read>(
 ) {
     let Rectangle { row, rows, column, columns } = part;
     let panels = columns.div_ceil(K::COLUMNS);
-    let packed_a = &mut packed_a[..slabs.count() * rows * DEPTH];
+    let packed_a = &mut packed_a[..slabs.count() * rows * DISTANCE];
     let packed_b = &mut packed_b[..slabs.count() * panels * DEPTH * K::COLUMNS];
     let pack_a = || {
-        let rows_of_slabs = packed_a.par_chunks_exact_mut(DEPTH).enumerate();
+        let rows_of_slabs = packed_a.par_chunks_exact_mut(DISTANCE).enumerate();
         rows_of_slabs.with_min_len(ROWS_PER_TASK).for_each(|(index, to)| {
-            let (depth, depths) = slabs.slab(index / rows);
-            pack_row(a, row + index % rows, depth, &mut to[..depths]);
+            vectorised(pack_strip::<A>, (a, row + index % rows, slabs.slab(index / rows), to));
         });
     };
     let pack_b = || {
@@ -237,7 +261,7 @@ fn multiply_together<K: Micro>(
         let part = Rectangle { row: row + top, rows: tall, column: column + left, columns: wide };
         for index in 0..slabs.count() {
             let (depth, depths) = slabs.slab(index);
-            let a = &packed_a[(index * rows + top) * DEPTH..];
+            let a = &packed_a[(index * rows + top) * DISTANCE..];
             let b = &packed_b[(index * panels * K::COLUMNS + left) * DEPTH..];
             let start = if depth == 0 { Start::Zero } else { Start::Sum };
             // SAFETY: tasks have rectangles of their own, and `level` has the instructions.
@@ -262,13 +286,12 @@ fn task_shape<K: Micro>(rows: usize, columns: usize, threads: usize) -> (usize, 
     (strips * K::ROWS, panels * K::COLUMNS)
 }
 
-/// A piece of a row of a.
-fn pack_row<A: Read>(a: &A, row: usize, depth: usize, to: &mut [f32]) {
-    #[inline(always)]
-    fn body<A: Read>(a: &A, row: usize, depth: usize, to: &mut [f32]) {
-        a(row, depth, to);
+/// Rows of a.
+#[inline(always)]
+fn pack_strip<A: Read>(a: &A, row: usize, (depth, depths): (usize, usize), to: &mut [f32]) {
+    for (i, to) in to.chunks_exact_mut(DISTANCE).enumerate() {
+        a(row + i, depth, &mut to[..depths]);
     }
-    vectorised(body::<A>, (a, row, depth, to));
 }
 
 /// A panel of b: as many rows as there are steps of depth, each as wide as a tile of registers, zeros at the end.
@@ -338,4 +361,116 @@ fn with_buffer(length: usize, body: impl FnOnce(&mut [f32])) {
     let first = memory.as_ptr().align_offset(LINE).min(LINE);
     body(&mut memory[first..][..length]);
     MEMORY.set(memory);
+}
+
+#[cfg(test)]
+mod tests {
+    use half::bf16;
+
+    use super::*;
+
+    /// Small whole numbers: sums of their products are exact, whatever the order.
+    fn whole_numbers(length: usize, step: usize) -> Vec<f32> {
+        (0..length).map(|i| (i * step % 17) as f32 - 8.0).collect()
+    }
+
+    fn transposed(matrix: &[f32], columns: usize) -> Vec<f32> {
+        let rows = matrix.len() / columns;
+        (0..matrix.len()).map(|i| matrix[i % rows * columns + i / rows]).collect()
+    }
+
+    fn expected(Shape { m, n, k }: Shape, a: &[f32], b: &[f32]) -> Vec<f32> {
+        let element = |i: usize| (0..k).map(|p| a[i / n * k + p] * b[p * n + i % n]).sum();
+        (0..m * n).map(element).collect()
+    }
+
+    /// Every edge of tiles, panels, slabs and blocks.
+    const SHAPES: [[usize; 3]; 9] = [
+        [1, 1, 1],
+        [2, 1, 1],
+        [16, 16, 16],
+        [14, 32, DEPTH],
+        [15, 33, DEPTH + 1],
+        [29, 95, 2 * DEPTH + 3],
+        [BLOCK_ROWS + 1, 17, 5],
+        [3, BLOCK_COLUMNS + 1, 2],
+        [2, 3, SHARED_DEPTH + 1],
+    ];
+
+    fn agrees<K: Micro>() {
+        for [m, n, k] in SHAPES {
+            let shape = Shape { m, n, k };
+            let (a, b) = (whole_numbers(m * k, 5), whole_numbers(k * n, 7));
+            let turned = transposed(&b, n);
+            let expected = expected(shape, &a, &b);
+            let as_is = Second::AsIs(rows(&b, n));
+            let turned = Second::Transposed(rows(&turned, k));
+            let mut c = vec![f32::NAN; m * n];
+            serial::<K, _, _>(shape, &rows(&a, k), &as_is, &mut c);
+            assert!(c == expected, "{shape:?} in one thread");
+            c.fill(f32::NAN);
+            parallel::<K, _, _>(shape, &rows(&a, k), &as_is, &mut c);
+            assert!(c == expected, "{shape:?} on all cores");
+            c.fill(f32::NAN);
+            serial::<K, _, _>(shape, &rows(&a, k), &turned, &mut c);
+            assert!(c == expected, "{shape:?} with b turned");
+        }
+    }
+
+    #[test]
+    fn all_instructions_agree_with_three_loops() {
+        agrees::<micro::Portable>();
+        #[cfg(target_arch = "x86_64")]
+        {
+            if level() >= Level::Avx2 {
+                agrees::<micro::Avx2>();
+            }
+            if level() >= Level::Avx512 {
+                agrees::<micro::Avx512>();
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_sum_is_zero() {
+        let mut c = [f32::NAN; 6];
+        multiply(
+            Shape { m: 2, n: 3, k: 0 },
+            rows::<f32>(&[], 0),
+            Second::AsIs(rows::<f32>(&[], 3)),
+            &mut c,
+        );
+        assert_eq!(c, [0.0; 6]);
+    }
+
+    #[test]
+    fn a_single_row_agrees_with_three_loops() {
+        for (n, k) in [(1, 1), (3, 2), (513, 7), (70, 300), (2000, 1031)] {
+            let shape = Shape { m: 1, n, k };
+            let (a, b) = (whole_numbers(k, 5), whole_numbers(k * n, 7));
+            let turned = transposed(&b, n);
+            let expected = expected(shape, &a, &b);
+            let mut c = vec![f32::NAN; n];
+            multiply(shape, rows(&a, k), Second::AsIs(rows(&b, n)), &mut c);
+            assert!(c == expected, "{shape:?}");
+            c.fill(f32::NAN);
+            multiply_parallel(shape, rows(&a, k), Second::Transposed(rows(&turned, k)), &mut c);
+            assert!(c == expected, "{shape:?} with b turned");
+        }
+    }
+
+    #[test]
+    fn operands_of_any_type_are_read_as_f32() {
+        let shape = Shape { m: 19, n: 37, k: 70 };
+        let (a, b) = (whole_numbers(19 * 70, 5), whole_numbers(70 * 37, 7));
+        let narrow: Vec<bf16> = a.iter().copied().map(bf16::from_f32).collect();
+        let bytes: Vec<i8> = b.iter().map(|&b| b as i8).collect();
+        let read = |row: usize, column: usize, to: &mut [f32]| {
+            let from = &bytes[row * 37 + column..];
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = f32::from(*from));
+        };
+        let mut c = vec![f32::NAN; 19 * 37];
+        multiply_parallel(shape, rows(&narrow, 70), Second::AsIs(read), &mut c);
+        assert!(c == expected(shape, &a, &b));
+    }
 }

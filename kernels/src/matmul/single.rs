@@ -4,9 +4,8 @@ use kbench::prelude::*;
 use rayon::prelude::*;
 
 use super::packed::{self, Second, Shape};
-use crate::shared::{COMMON, vectorised};
-
-const SOURCE: Source = Source::new(include_str!("../../cuda/matmul.cu")).named("matmul.cu").headers(COMMON);
+use super::tiled::{self, SOURCE};
+use crate::shared::vectorised;
 
 /// Rows of `b` that are used while they are in the first-level cache.
 const DEPTH_TILE: usize = 64;
@@ -107,7 +106,7 @@ pub fn matmul_cuda_naive(
     kernel.block((16, 16)).arg(a).arg(b).arg(c).arg(m).arg(n).arg(k).launch()
 }
 
-/// [`matmul`] on a GPU, in tiles of 64 by 64 in shared memory.
+/// [`matmul`] on a GPU, in tiles that are copied ahead to shared memory.
 #[kernel_bench(of = matmul, cuda)]
 pub fn matmul_cuda_tiled(
     gpu: &Gpu,
@@ -117,8 +116,7 @@ pub fn matmul_cuda_tiled(
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
     let (m, k) = (c.len() / n, b.len() / n);
-    let kernel = gpu.kernel(SOURCE, "matmul_tiled")?.grid((n.div_ceil(64), m.div_ceil(64)));
-    kernel.block((16, 16)).arg(a).arg(b).arg(c).arg(m).arg(n).arg(k).launch()
+    tiled::multiply(gpu, Shape { m, n, k }, 1, a, b, c)
 }
 
 /// [`matmul`] by the vendor's library, the yardstick.

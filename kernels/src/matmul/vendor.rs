@@ -13,7 +13,25 @@ pub(super) fn multiply(a: &[f32], b: &[f32], n: usize, c: &mut [f32], parallelis
     unsafe {
         let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
         gemm::gemm(
-            m, n, k, c, 1, row, false, a, 1, a_row, b, 1, row, 0.0, 1.0, false, false, false, parallelism,
+            m,
+            n,
+            k,
+            c,
+            1,
+            row,
+            false,
+            a,
+            1,
+            a_row,
+            b,
+            1,
+            row,
+            0.0,
+            1.0,
+            false,
+            false,
+            false,
+            parallelism,
         );
     }
 }

@@ -11,9 +11,11 @@
 use std::arch::x86_64::{__m256, __m512};
 use std::marker::PhantomData;
 
-/// Steps of depth that are packed together: a panel of b and a strip of a fit into the first-level cache. Also the
-/// distance of packed rows of a, which the compiler knows.
+/// Steps of depth that are packed together: a panel of b and a strip of a fit into the first-level cache.
 pub(super) const DEPTH: usize = 256;
+/// Elements from one packed row of a to the next. Not a power of two, or all rows would lie in the same few sets of the
+/// cache; and a constant, so that one pointer is enough for all rows.
+pub(super) const DISTANCE: usize = DEPTH + 16;
 
 /// What a tile is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +52,7 @@ pub(super) struct Rectangle {
     pub(super) columns: usize,
 }
 
-/// Multiplies packed operands: `a` has `rows` rows at a distance of [`DEPTH`], `b` has panels of `K::COLUMNS` columns.
+/// Multiplies packed operands: `a` has `rows` rows at a distance of [`DISTANCE`], `b` has panels of `K::COLUMNS` columns.
 ///
 /// # Safety
 ///
@@ -68,7 +70,7 @@ pub(super) unsafe fn block<K: Micro>(
         return;
     }
     let panels = columns.div_ceil(K::COLUMNS);
-    assert!(depth <= DEPTH && a.len() >= rows * DEPTH && b.len() >= panels * DEPTH * K::COLUMNS);
+    assert!(depth <= DEPTH && a.len() >= rows * DISTANCE && b.len() >= panels * DEPTH * K::COLUMNS);
     assert!(column + columns <= target.stride && (row + rows) * target.stride <= target.len);
     // Strips of nearly the same number of rows: sixteen are eight and eight rather than fourteen and two.
     let strip = rows.div_ceil(rows.div_ceil(K::ROWS));
@@ -86,7 +88,7 @@ pub(super) unsafe fn block<K: Micro>(
             // SAFETY: the rectangle is inside of the target and ours alone; operands are as long as was checked above.
             unsafe {
                 let c = target.first.add((row + down) * target.stride + column + across);
-                K::tile(tile, a[down * DEPTH..].as_ptr(), b, c);
+                K::tile(tile, a[down * DISTANCE..].as_ptr(), b, c);
             }
         }
     }
@@ -110,7 +112,7 @@ pub(super) trait Micro {
 
     /// # Safety
     ///
-    /// The machine must have the instructions; `a` points to rows at a distance of [`DEPTH`], `b` to rows of `COLUMNS`
+    /// The machine must have the instructions; `a` points to rows at a distance of [`DISTANCE`], `b` to rows of `COLUMNS`
     /// elements, both `depth` long, and `c` to a tile that nobody else uses.
     unsafe fn tile(tile: Tile, a: *const f32, b: *const f32, c: *mut f32);
 }
@@ -145,29 +147,33 @@ unsafe fn tile_body<V: Vector, const ROWS: usize, const VECTORS: usize>(
     // SAFETY: as the caller promises.
     unsafe {
         let mut sums = [[V::splat(0.0); VECTORS]; ROWS];
-        for p in 0..tile.depth {
+        let (mut a, mut b, mut c) = (a, b, c);
+        for _ in 0..tile.depth {
             let mut from_b = [V::splat(0.0); VECTORS];
             for (v, from_b) in from_b.iter_mut().enumerate() {
-                *from_b = V::load(b.add(2 * p * V::LANES + v * V::LANES));
+                *from_b = V::load(b.add(v * V::LANES));
             }
             for (i, sums) in sums.iter_mut().enumerate() {
-                let from_a = V::splat(*a.add(i * DEPTH + p));
+                let from_a = V::splat(*a.add(i * DISTANCE));
                 for (sum, from_b) in sums.iter_mut().zip(from_b) {
                     *sum = sum.add_product(from_a, from_b);
                 }
             }
+            (a, b) = (a.add(1), b.add(2 * V::LANES));
         }
-        for (i, sums) in sums.iter().enumerate() {
+        let last = tile.columns - (VECTORS - 1) * V::LANES;
+        for sums in &sums {
             for (v, sum) in sums.iter().enumerate() {
-                let to = c.add(i * tile.stride + v * V::LANES);
-                let count = tile.columns - v * V::LANES;
-                match (tile.start, count >= V::LANES) {
+                let to = c.add(v * V::LANES);
+                let is_whole = v + 1 < VECTORS || last == V::LANES;
+                match (tile.start, is_whole) {
                     (Start::Zero, true) => sum.store(to),
                     (Start::Sum, true) => sum.add(V::load(to)).store(to),
-                    (Start::Zero, false) => sum.store_first(to, count),
-                    (Start::Sum, false) => sum.add(V::load_first(to, count)).store_first(to, count),
+                    (Start::Zero, false) => sum.store_first(to, last),
+                    (Start::Sum, false) => sum.add(V::load_first(to, last)).store_first(to, last),
                 }
             }
+            c = c.add(tile.stride);
         }
     }
 }
