@@ -4,12 +4,10 @@
 // every row, which is the widest swizzle of the matrix units: the 16-byte chunk i of row r lies where chunk i ^ (r % 8) would,
 // so that neither copies nor matrix units meet in a bank. Two groups of four warps multiply, each its own rows of the tile
 // by all of its columns, with the sums in registers.
-//
-// Facts are from NVIDIA's "Parallel Thread Execution ISA", chapter "Asynchronous Warpgroup Level Matrix Instructions".
 #pragma once
 
 #include "common.cuh"
-#include <cuda_fp8.h>
+#include "wgmma.cuh"
 
 // Bytes of a row that make a stage, a copy, and a step of the matrix units.
 static constexpr unsigned int STAGE_BYTES = 128;
@@ -191,61 +189,9 @@ template <typename Shape, unsigned int THREADS> struct Copiers {
     }
 };
 
-// ---- the matrix units
-
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// Where a tile lies in shared memory, as instructions are told: groups of eight rows are 1024 bytes apart, in the swizzle
-// of 128 bytes. (The other distance has no meaning with this swizzle.)
-static __device__ __forceinline__ unsigned long long describe(unsigned int address) {
-    return (address & 0x3ffff) >> 4 | 1ull << 16 | (8 * STAGE_BYTES >> 4) * 1ull << 32 | 1ull << 62;
-}
-
-// The registers with sums are as the threads left them.
-static __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-static __device__ __forceinline__ void end_of_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-
-template <unsigned int PENDING> static __device__ __forceinline__ void wait_for_products() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-}
-
-#define FIRST_64                                                                                                       \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                           \
-    "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "                                 \
-    "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "                                 \
-    "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define NEXT_64                                                                                                        \
-    "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, "                                 \
-    "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "                                 \
-    "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, "                     \
-    "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127"
-
-#define REGISTERS_4(kind, sums, i) kind(sums[i]), kind(sums[i + 1]), kind(sums[i + 2]), kind(sums[i + 3])
-#define REGISTERS_16(kind, sums, i)                                                                                    \
-    REGISTERS_4(kind, sums, i), REGISTERS_4(kind, sums, i + 4), REGISTERS_4(kind, sums, i + 8), REGISTERS_4(kind, sums, i + 12)
-#define REGISTERS_64(kind, sums, i)                                                                                    \
-    REGISTERS_16(kind, sums, i), REGISTERS_16(kind, sums, i + 16), REGISTERS_16(kind, sums, i + 32), REGISTERS_16(kind, sums, i + 48)
-
-// sums ← a·bᵗ, or that added to them, for 64 rows of a, 128 or 256 rows of b, and 32 bytes of each.
-#define WGMMA(T, Sum, kind, width, count, types, registers, list, a, b, add, rest)                                     \
-    static __device__ __forceinline__ void multiply(                                                                   \
-        T, Sum(&sums)[count], unsigned long long left, unsigned long long right, int accumulate) {                     \
-        asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, " add ", 0;\n"                                              \
-                     "wgmma.mma_async.sync.aligned.m64n" width types " {" list "}, " a ", " b ", add" rest ";\n}"      \
-                     : registers                                                                                       \
-                     : "l"(left), "l"(right), "r"(accumulate)                                                          \
-                     : "memory");                                                                                      \
-    }
-#define WGMMA_BOTH(T, Sum, kind, types, rest)                                                                          \
-    WGMMA(T, Sum, kind, "128", 64, types, REGISTERS_64(kind, sums, 0), FIRST_64, "%64", "%65", "%66", rest)            \
-    WGMMA(T, Sum, kind, "256", 128, types, REGISTERS_64(kind, sums, 0) COMMA REGISTERS_64(kind, sums, 64),             \
-          FIRST_64 ", " NEXT_64, "%128", "%129", "%130", rest)
-#define COMMA ,
-
-WGMMA_BOTH(__half, float, "+f", "k16.f32.f16.f16", ", 1, 1, 0, 0")
-WGMMA_BOTH(__nv_bfloat16, float, "+f", "k16.f32.bf16.bf16", ", 1, 1, 0, 0")
-WGMMA_BOTH(__nv_fp8_e4m3, float, "+f", "k32.f32.e4m3.e4m3", ", 1, 1")
-WGMMA_BOTH(signed char, int, "+r", "k32.s32.s8.s8", "")
+// ---- stages
 
 // Starts the products of one stage, for a group's rows of one half.
 template <typename T, typename Shape, typename Sum>
@@ -259,7 +205,6 @@ static __device__ __forceinline__ void multiply_stage(
         multiply(T(), sums, left + along, right + along, accumulate || step > 0);
     }
 }
-
 
 // ---- barriers: arrivals of some threads, waited for by others
 

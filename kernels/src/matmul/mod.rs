@@ -2,6 +2,7 @@
 
 pub mod batched;
 pub mod fp8;
+pub mod fp8_tensor;
 pub mod half;
 pub mod int8;
 pub mod packed;

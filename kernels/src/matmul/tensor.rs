@@ -67,9 +67,16 @@ impl Product {
         gpu.info().compute_capability == "9.0" && self.row_bytes.is_multiple_of(CHUNK_BYTES)
     }
 
-    /// The large tile, or the small one where there are too few large ones for all multiprocessors.
-    pub(super) fn best_of<C>(self, gpu: &Gpu, large: (Tile, C), small: (Tile, C)) -> (Tile, C) {
-        if small.0.time(self, gpu) < large.0.time(self, gpu) { small } else { large }
+    /// The device code whose tiles take the least time: large ones, unless there are too few for all multiprocessors.
+    pub(super) fn best_of<const N: usize>(
+        self,
+        gpu: &Gpu,
+        choices: [(Tile, &'static str); N],
+    ) -> (Tile, &'static str) {
+        let best = |best: (Tile, &'static str), next: (Tile, &'static str)| {
+            if next.0.time(self, gpu) < best.0.time(self, gpu) { next } else { best }
+        };
+        choices.into_iter().fold(choices[0], best)
     }
 
     /// The launch of a kernel that takes any device and any size.
@@ -104,7 +111,7 @@ impl Entries {
         if !product.suits(gpu) {
             return product.plain(gpu, source, self.plain);
         }
-        let (tile, name) = product.best_of(gpu, (WIDE, self.wide), (SQUARE, self.square));
+        let (tile, name) = product.best_of(gpu, [(WIDE, self.wide), (SQUARE, self.square)]);
         Ok(tile.cover(gpu.kernel(source, name)?, product, MULTIPLIERS + COPIERS, 0))
     }
 }

@@ -5,6 +5,7 @@ pub const COMMON: &[(&str, &str)] = &[
     ("common.cuh", include_str!("../../cuda/common.cuh")),
     ("matmul_plain.cuh", include_str!("../../cuda/matmul_plain.cuh")),
     ("matmul_tensor.cuh", include_str!("../../cuda/matmul_tensor.cuh")),
+    ("wgmma.cuh", include_str!("../../cuda/wgmma.cuh")),
 ];
 
 /// The entry point for an element type: `entry!(T, "add")` is `add_f32`, `add_f16` or `add_bf16`.
