@@ -196,15 +196,15 @@ static __device__ __forceinline__ void scaled_product(
     tensor_product<Fp8, float, Shape>(Matrix(a, m, k), Matrix(b, n, k), store);
 }
 
-extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) matmul_fp8_tensor_wide(
-    const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
-    scaled_product<Wide>(a, b, scale_a, scale_b, c, m, n, k);
-}
-
-extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1) matmul_fp8_tensor_square(
-    const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {
-    scaled_product<Square>(a, b, scale_a, scale_b, c, m, n, k);
-}
+#define MATMUL_FP8_TENSOR(tile, Shape)                                                                                 \
+    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1)                                                    \
+        matmul_fp8_tensor_##tile(const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c,     \
+                                 size_t m, size_t n, size_t k) {                                                       \
+        scaled_product<Shape>(a, b, scale_a, scale_b, c, m, n, k);                                                     \
+    }
+MATMUL_FP8_TENSOR(wide, Wide)
+MATMUL_FP8_TENSOR(square, Square)
+MATMUL_FP8_TENSOR(slim, Slim)
 
 extern "C" __global__ void __launch_bounds__(256) matmul_fp8_tensor_plain(
     const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k) {

@@ -11,15 +11,15 @@ static __device__ __forceinline__ void half_product(const T* a, const T* b, T* c
     tensor_product<T, float, Shape>(Matrix(a, m, k), Matrix(b, n, k), store);
 }
 
+#define MATMUL_HALF_TILE(T, suffix, tile, Shape)                                                                       \
+    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1)                                                    \
+        matmul_half_##tile##_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                    \
+        half_product<T, Shape>(a, b, c, m, n, k);                                                                      \
+    }
 #define MATMUL_HALF(T, suffix)                                                                                         \
-    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1)                                                    \
-        matmul_half_wide_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                        \
-        half_product<T, Wide>(a, b, c, m, n, k);                                                                       \
-    }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(TENSOR_THREADS, 1)                                                    \
-        matmul_half_square_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                      \
-        half_product<T, Square>(a, b, c, m, n, k);                                                                     \
-    }                                                                                                                  \
+    MATMUL_HALF_TILE(T, suffix, wide, Wide)                                                                            \
+    MATMUL_HALF_TILE(T, suffix, square, Square)                                                                        \
+    MATMUL_HALF_TILE(T, suffix, slim, Slim)                                                                            \
     extern "C" __global__ void __launch_bounds__(256)                                                                  \
         matmul_half_plain_##suffix(const T* a, const T* b, T* c, size_t m, size_t n, size_t k) {                       \
         plain_product<float>(                                                                                          \

@@ -404,6 +404,7 @@ static constexpr unsigned int TENSOR_THREADS = (MULTIPLIERS + 1) * GROUP;
 // multiprocessors.
 using Wide = Tile<1, 256, 4>;
 using Square = Tile<1, 128, 4>;
+using Slim = Tile<1, 64, 4>;
 
 // sums ← a·bᵗ by two groups that multiply and one that copies; finish(sums, corner, group) stores those of a group. Devices
 // other than Hopper have no code for it.

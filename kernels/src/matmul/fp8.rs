@@ -8,7 +8,7 @@ use super::half::with_sums;
 use super::packed::{self, Second, Shape};
 use super::reference::product_f64;
 use super::tensor::{BUFFERS, COPIERS, MULTIPLIERS, Product, SQUARE, TALL, Tile};
-use crate::shared::COMMON;
+use crate::shared::{COMMON, vectorised};
 
 pub(super) const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul_fp8.cu")).named("matmul_fp8.cu").headers(COMMON);
@@ -304,9 +304,16 @@ impl<'a> Blocks<'a> {
 }
 
 /// Widens 8-bit floats.
-#[inline(always)]
 fn widen(from: &[F8E4M3], to: &mut [f32]) {
-    from.iter().zip(to).for_each(|(from, to)| *to = to_f32(*from));
+    vectorised(
+        #[inline(always)]
+        |from: &[F8E4M3], to: &mut [f32]| {
+            for (from, to) in from.iter().zip(to) {
+                *to = to_f32(*from);
+            }
+        },
+        (from, to),
+    );
 }
 
 /// The same number, without a table, so that loops over it are vectorised.

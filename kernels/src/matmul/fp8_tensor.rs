@@ -61,6 +61,7 @@ pub fn matmul_fp8_tensor_cuda(
     const ENTRIES: Entries = Entries {
         wide: "matmul_fp8_tensor_wide",
         square: "matmul_fp8_tensor_square",
+        slim: "matmul_fp8_tensor_slim",
         plain: "matmul_fp8_tensor_plain",
     };
     let (m, n) = (a.len() / k, b.len() / k);

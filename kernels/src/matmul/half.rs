@@ -34,6 +34,7 @@ impl Half for f16 {
     const ENTRIES: HalfEntries = HalfEntries(Entries {
         wide: "matmul_half_wide_f16",
         square: "matmul_half_square_f16",
+        slim: "matmul_half_slim_f16",
         plain: "matmul_half_plain_f16",
     });
 
@@ -47,6 +48,7 @@ impl Half for bf16 {
     const ENTRIES: HalfEntries = HalfEntries(Entries {
         wide: "matmul_half_wide_bf16",
         square: "matmul_half_square_bf16",
+        slim: "matmul_half_slim_bf16",
         plain: "matmul_half_plain_bf16",
     });
 

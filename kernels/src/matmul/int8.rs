@@ -16,7 +16,8 @@ const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul_int8.cu")).named("matmul_int8.cu").headers(COMMON);
 
 const ENTRIES: Entries =
-    Entries { wide: "matmul_int8_wide", square: "matmul_int8_square", plain: "matmul_int8_plain" };
+    Entries { wide: "matmul_int8_wide", square: "matmul_int8_square",
+    Entries { wide: "matmul_int8_wide", slim: "matmul_int8_slim", plain: "matmul_int8_plain" };
 
 /// Rows of a and of b that are used together while they are in the first-level cache.
 const TILE: usize = 4;
@@ -51,7 +52,11 @@ pub fn matmul_int8(a: &[i8], b: &[i8], scale_a: &[f32], scale_b: &[f32], c: &mut
     if vnni::try_multiply(left, right, c) {
         return;
     }
-    vectorised(multiply_rows, (left, right, c));
+    vectorised(
+        #[inline(always)]
+        |left, right, c: &mut [f32]| multiply_rows(left, right, c),
+        (left, right, c),
+    );
 }
 
 /// [`matmul_int8`] on all cores.
@@ -95,8 +100,13 @@ fn dequantised<'a>(elements: &'a [i8], k: usize, scales: &'a [f32]) -> impl pack
     #[inline(always)]
     move |row, column, to| {
         let from = &elements[row * k + column..][..to.len()];
-        to.iter_mut().zip(from).for_each(|(to, from)| *to = f32::from(*from) * scales[row]);
+        vectorised(widen, (from, scales[row], to));
     }
+}
+
+#[inline(always)]
+fn widen(from: &[i8], scale: f32, to: &mut [f32]) {
+    to.iter_mut().zip(from).for_each(|(to, from)| *to = f32::from(*from) * scale);
 }
 
 /// [`matmul_int8`] in the matrix units of a GPU.
@@ -168,11 +178,11 @@ fn multiply_rows(a: Rows<'_>, b: Rows<'_>, c: &mut [f32]) {
         for column in (0..n).step_by(TILE) {
             let right = b.tile::<TILE>(column);
             for row in (top..m.min(top + block)).step_by(TILE) {
-                let dots = a.tile::<TILE>(row).map(|a| right.map(|b| dot(a, b)));
-                for (i, dots) in dots.iter().enumerate().take(m - row) {
-                    let c = &mut c[(row + i) * n + column..][..TILE.min(n - column)];
-                    let scales = &b.scales[column..];
-                    finish(dots, a.scales[row + i], scales, c);
+                for (i, left) in a.tile::<TILE>(row).into_iter().enumerate().take(m - row) {
+                    let to = &mut c[(row + i) * n + column..][..TILE.min(n - column)];
+                    for ((to, right), scale) in to.iter_mut().zip(right).zip(&b.scales[column..]) {
+                        *to = dot(left, right) as f32 * a.scales[row + i] * scale;
+                    }
                 }
             }
         }
@@ -181,15 +191,10 @@ fn multiply_rows(a: Rows<'_>, b: Rows<'_>, c: &mut [f32]) {
 
 #[inline(always)]
 fn dot(a: &[i8], b: &[i8]) -> i32 {
-    a.iter().zip(b).map(|(a, b)| i32::from(i16::from(*a) * i16::from(*b))).sum()
-}
-
-/// Neighbours in a row of c.
-#[inline(always)]
-fn finish(sums: &[i32], scale_a: f32, scales_b: &[f32], c: &mut [f32]) {
-    for ((c, sum), scale_b) in c.iter_mut().zip(sums).zip(scales_b) {
-        *c = *sum as f32 * scale_a * scale_b;
-    }
+    // Looking for an overflow would keep the compiler from using vectors.
+    a.iter().zip(b).fold(0, |sum: i32, (a, b)| {
+        sum.wrapping_add(i32::from(i16::from(*a).wrapping_mul(i16::from(*b))))
+    })
 }
 
 #[cfg(test)]

@@ -44,7 +44,8 @@ fn multiply(a: Rows<'_>, b: Rows<'_>, c: &mut [f32]) {
     let quads = a.k.div_ceil(QUAD);
     with_memory(quads, m, |panel, excess| {
         for (excess, row) in excess.iter_mut().zip(a.elements.chunks(a.k)) {
-            *excess = row.iter().map(|a| i32::from(*a)).sum::<i32>().wrapping_mul(128);
+            let sum = row.iter().fold(0, |sum: i32, a| sum.wrapping_add(i32::from(*a)));
+            *excess = sum.wrapping_mul(128);
         }
         for column in (0..n).step_by(WIDTH) {
             pack(b.tile(column), panel);
