@@ -2,8 +2,8 @@
 // in tiles.
 //
 // The tiled kernel has a tile of c for each block and a patch of it for each thread, in registers. Slabs of a and b come to
-// shared memory by asynchronous copies, several slabs ahead of their use. Both lie there as they do in memory: a thread reads
-// four columns of its rows of a at a time, then four rows of its columns of b, all in vectors of 16 bytes.
+// shared memory by asynchronous copies, several slabs ahead of their use. That of a is turned over on its way, so that a
+// thread reads neighbouring rows of a, as it reads neighbouring columns of b, in vectors of 16 bytes.
 //
 // Where there are too few tiles for the device, several blocks share a tile, each with a range of k. They leave their sums
 // in `partial`; the block that comes last adds them up, in the order of the ranges, so that results are always the same.
@@ -27,9 +27,10 @@ extern "C" __global__ void matmul_naive(
 
 // ---- asynchronous copies from global to shared memory
 
-// Copies BYTES of which the first `bytes` exist; zeros stand for the rest.
+// Copies BYTES, or makes them zero where they do not exist.
 template <unsigned int BYTES>
-static __device__ __forceinline__ void copy_ahead(unsigned int to, const float* from, unsigned int bytes) {
+static __device__ __forceinline__ void copy_ahead(unsigned int to, const float* from, bool exists) {
+    const unsigned int bytes = exists ? BYTES : 0;
     if constexpr (BYTES == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
     } else {
@@ -51,6 +52,8 @@ static constexpr unsigned int LANES_DOWN = 4;
 static constexpr unsigned int LANES_ACROSS = 8;
 // Floats in 16 bytes.
 static constexpr unsigned int VECTOR = 4;
+// Neighbouring columns of a that a warp copies at a time, as many floats as a sector of memory has.
+static constexpr unsigned int SECTOR = 8;
 
 template <
     unsigned int TILE_ROWS, unsigned int TILE_COLUMNS, unsigned int SLAB, unsigned int ROWS, unsigned int COLUMNS,
@@ -64,19 +67,22 @@ struct Tiling {
     static constexpr unsigned int stages = AHEAD + 1;
 
     static constexpr unsigned int threads = TILE_ROWS / ROWS * (TILE_COLUMNS / COLUMNS);
+    static constexpr unsigned int warps = threads / WARP;
     static constexpr unsigned int warp_rows = LANES_DOWN * ROWS;
     static constexpr unsigned int warp_columns = LANES_ACROSS * COLUMNS;
     static constexpr unsigned int warps_across = TILE_COLUMNS / warp_columns;
-    // Padding keeps four neighbouring rows of a in different banks.
-    static constexpr unsigned int a_stride = SLAB + VECTOR;
-    static constexpr unsigned int a_length = TILE_ROWS * a_stride;
+    // A slab of a has a row for each of its columns. Padding brings what a warp copies to different banks.
+    static constexpr unsigned int a_stride = TILE_ROWS + VECTOR;
+    static constexpr unsigned int a_length = SLAB * a_stride;
     static constexpr unsigned int stage_length = a_length + SLAB * TILE_COLUMNS;
-    static constexpr unsigned int a_vectors = TILE_ROWS * SLAB / VECTOR;
-    static constexpr unsigned int b_vectors = TILE_COLUMNS * SLAB / VECTOR;
+    // Rows of a and b that all threads copy at a time.
+    static constexpr unsigned int a_rows = threads / SLAB;
+    static constexpr unsigned int b_rows = threads * VECTOR / TILE_COLUMNS;
 
     static_assert(TILE_ROWS % warp_rows == 0 && TILE_COLUMNS % warp_columns == 0, "warps must fill a tile");
-    static_assert(COLUMNS % VECTOR == 0 && SLAB % VECTOR == 0, "patches and slabs are read in vectors");
-    static_assert(a_vectors % threads == 0 && b_vectors % threads == 0, "copies must be shared evenly");
+    static_assert(ROWS % VECTOR == 0 && COLUMNS % VECTOR == 0, "patches are read in vectors");
+    static_assert(SLAB % SECTOR == 0 && warps % (SLAB / SECTOR) == 0, "a thread must stay in its column of a");
+    static_assert(TILE_ROWS % a_rows == 0 && SLAB % b_rows == 0, "copies must be shared evenly");
 };
 
 // What the blocks of a launch have in common.
@@ -91,73 +97,102 @@ struct Product {
     size_t splits, range;
 };
 
-// A vector of a row, of which columns at and beyond `end` do not exist, and none at all unless `exists`.
-static __device__ __forceinline__ void copy_vector(
-    unsigned int to, const float* row, size_t column, size_t end, bool exists, bool aligned, const float* somewhere) {
-    if (aligned) {
-        const bool inside = exists && column < end;
-        copy_ahead<16>(to, inside ? row + column : somewhere, inside ? 16 : 0);
-        return;
-    }
-#pragma unroll
-    for (unsigned int i = 0; i < VECTOR; ++i) {
-        const bool inside = exists && column + i < end;
-        copy_ahead<4>(to + i * sizeof(float), inside ? row + column + i : somewhere, inside ? 4 : 0);
-    }
-}
+// Copies slabs of a and b to shared memory, each thread always the same part of them.
+template <typename Tile> struct Courier {
+    // The next elements of a and b for this thread, and how far it is to the rows that it copies after them.
+    const float *a, *b;
+    size_t a_step, b_step;
+    // Where they go to in a stage.
+    unsigned int a_to, b_to;
+    // Rows of a and columns of b from the thread's own on, and depth that is left for each of both.
+    int a_rows, b_columns, a_depth, b_depth;
+    bool is_aligned_b;
 
-// Starts copying a slab of a and b to a stage of shared memory.
-template <typename Tile>
-static __device__ __forceinline__ void copy_slab(
-    const Product& product, unsigned int stage, size_t tile_row, size_t tile_column, size_t depth, size_t end,
-    bool a_aligned, bool b_aligned) {
-#pragma unroll
-    for (unsigned int i = 0; i < Tile::a_vectors / Tile::threads; ++i) {
-        const unsigned int vector = i * Tile::threads + threadIdx.x;
-        const unsigned int row = vector / (Tile::slab / VECTOR);
-        const unsigned int column = vector % (Tile::slab / VECTOR) * VECTOR;
-        copy_vector(
-            stage + (row * Tile::a_stride + column) * sizeof(float), product.a + (tile_row + row) * product.k,
-            depth + column, end, tile_row + row < product.m, a_aligned, product.a);
+    __device__ __forceinline__ Courier(const Product& product, size_t tile_row, size_t tile_column, size_t begin, size_t end) {
+        const unsigned int warp = threadIdx.x / WARP;
+        const unsigned int lane = threadIdx.x % WARP;
+        // Four rows of eight columns for each warp: whole sectors of memory, and all banks of shared memory.
+        const unsigned int a_column = warp % (Tile::slab / SECTOR) * SECTOR + lane % SECTOR;
+        const unsigned int a_row = warp / (Tile::slab / SECTOR) * (WARP / SECTOR) + lane / SECTOR;
+        const unsigned int b_row = threadIdx.x / (Tile::tile_columns / VECTOR);
+        const unsigned int b_column = threadIdx.x % (Tile::tile_columns / VECTOR) * VECTOR;
+        a = product.a + (tile_row + a_row) * product.k + begin + a_column;
+        b = product.b + (begin + b_row) * product.n + tile_column + b_column;
+        a_step = Tile::a_rows * product.k;
+        b_step = Tile::b_rows * product.n;
+        a_to = (a_column * Tile::a_stride + a_row) * sizeof(float);
+        b_to = (Tile::a_length + b_row * Tile::tile_columns + b_column) * sizeof(float);
+        a_rows = static_cast<int>(product.m - tile_row) - static_cast<int>(a_row);
+        b_columns = static_cast<int>(product.n - tile_column) - static_cast<int>(b_column);
+        a_depth = static_cast<int>(end - begin) - static_cast<int>(a_column);
+        b_depth = static_cast<int>(end - begin) - static_cast<int>(b_row);
+        is_aligned_b = product.n % VECTOR == 0 && is_aligned(product.b);
     }
-#pragma unroll
-    for (unsigned int i = 0; i < Tile::b_vectors / Tile::threads; ++i) {
-        const unsigned int vector = i * Tile::threads + threadIdx.x;
-        const unsigned int row = vector / (Tile::tile_columns / VECTOR);
-        const unsigned int column = vector % (Tile::tile_columns / VECTOR) * VECTOR;
-        copy_vector(
-            stage + (Tile::a_length + row * Tile::tile_columns + column) * sizeof(float),
-            product.b + (depth + row) * product.n, tile_column + column, product.n, depth + row < end, b_aligned,
-            product.b);
-    }
-}
 
-// Adds the product of a slab to a thread's patch.
+    // Starts copying the next slab.
+    __device__ __forceinline__ void copy(unsigned int stage) {
+#pragma unroll
+        for (unsigned int i = 0; i < Tile::tile_rows / Tile::a_rows; ++i) {
+            const bool exists = a_depth > 0 && static_cast<int>(i * Tile::a_rows) < a_rows;
+            copy_ahead<4>(stage + a_to + i * Tile::a_rows * sizeof(float), a + i * a_step, exists);
+        }
+#pragma unroll
+        for (unsigned int i = 0; i < Tile::slab / Tile::b_rows; ++i) {
+            const unsigned int to = stage + b_to + i * Tile::b_rows * Tile::tile_columns * sizeof(float);
+            const float* const from = b + i * b_step;
+            const bool exists = static_cast<int>(i * Tile::b_rows) < b_depth;
+            if (is_aligned_b) {
+                copy_ahead<16>(to, from, exists && b_columns > 0);
+                continue;
+            }
+#pragma unroll
+            for (int q = 0; q < static_cast<int>(VECTOR); ++q) {
+                copy_ahead<4>(to + q * sizeof(float), from + q, exists && q < b_columns);
+            }
+        }
+        a += Tile::slab;
+        b += Tile::slab / Tile::b_rows * b_step;
+        a_depth -= Tile::slab;
+        b_depth -= Tile::slab;
+    }
+};
+
+// What a thread multiplies in a step of depth.
+template <typename Tile> struct Step {
+    float a[Tile::rows], b[Tile::columns];
+
+    // From the first of the thread's rows and columns in shared memory.
+    __device__ __forceinline__ void read(const float* from_a, const float* from_b) {
+#pragma unroll
+        for (unsigned int i = 0; i < Tile::rows; i += VECTOR) {
+            *reinterpret_cast<float4*>(a + i) = *reinterpret_cast<const float4*>(from_a + i * LANES_DOWN);
+        }
+#pragma unroll
+        for (unsigned int j = 0; j < Tile::columns; j += VECTOR) {
+            *reinterpret_cast<float4*>(b + j) = *reinterpret_cast<const float4*>(from_b + j * LANES_ACROSS);
+        }
+    }
+};
+
+// Adds the product of a slab to a thread's patch; every step is read while the one before is multiplied.
 template <typename Tile>
 static __device__ __forceinline__ void multiply_slab(
     const float* a, const float* b, float (&patch)[Tile::rows][Tile::columns]) {
+    Step<Tile> steps[2];
+    steps[0].read(a, b);
 #pragma unroll
-    for (unsigned int depth = 0; depth < Tile::slab; depth += VECTOR) {
-        float from_a[Tile::rows][VECTOR];
+    for (unsigned int depth = 0; depth < Tile::slab; ++depth) {
+        if (depth + 1 < Tile::slab) {
+            steps[(depth + 1) % 2].read(a + (depth + 1) * Tile::a_stride, b + (depth + 1) * Tile::tile_columns);
+        }
+        const Step<Tile>& step = steps[depth % 2];
 #pragma unroll
         for (unsigned int i = 0; i < Tile::rows; ++i) {
-            const float* const row = a + i * LANES_DOWN * Tile::a_stride + depth;
-            *reinterpret_cast<float4*>(from_a[i]) = *reinterpret_cast<const float4*>(row);
-        }
 #pragma unroll
-        for (unsigned int p = 0; p < VECTOR; ++p) {
-            float from_b[Tile::columns];
-#pragma unroll
-            for (unsigned int j = 0; j < Tile::columns; j += VECTOR) {
-                const float* const columns = b + (depth + p) * Tile::tile_columns + j * LANES_ACROSS;
-                *reinterpret_cast<float4*>(from_b + j) = *reinterpret_cast<const float4*>(columns);
-            }
-#pragma unroll
-            for (unsigned int i = 0; i < Tile::rows; ++i) {
-#pragma unroll
-                for (unsigned int j = 0; j < Tile::columns; ++j) {
-                    patch[i][j] += from_a[i][p] * from_b[j];
-                }
+            for (unsigned int j = 0; j < Tile::columns; ++j) {
+                // To and fro: where a row ends, the next one begins with the same column, which is at hand.
+                const unsigned int column = i % 2 == 0 ? j : Tile::columns - 1 - j;
+                patch[i][column] += step.a[i] * step.b[column];
             }
         }
     }
@@ -212,7 +247,7 @@ static __device__ __forceinline__ void write_patch(
     const bool aligned = product.n % VECTOR == 0 && is_aligned(product.c);
 #pragma unroll
     for (unsigned int i = 0; i < Tile::rows; ++i) {
-        const size_t row = first_row + i * LANES_DOWN;
+        const size_t row = first_row + i / VECTOR * VECTOR * LANES_DOWN + i % VECTOR;
 #pragma unroll
         for (unsigned int j = 0; j < Tile::columns; j += VECTOR) {
             const size_t column = first_column + j * LANES_ACROSS;
@@ -248,21 +283,18 @@ template <typename Tile> static __device__ __forceinline__ void multiply(Product
     const size_t tile_column = static_cast<size_t>(blockIdx.x) * Tile::tile_columns;
     const size_t begin = split * product.range;
     const size_t end = begin + product.range < product.k ? begin + product.range : product.k;
-    const size_t slabs = (end - begin + Tile::slab - 1) / Tile::slab;
-    const bool a_aligned = product.k % VECTOR == 0 && is_aligned(product.a);
-    const bool b_aligned = product.n % VECTOR == 0 && is_aligned(product.b);
+    const unsigned int slabs = static_cast<unsigned int>((end - begin + Tile::slab - 1) / Tile::slab);
 
     const unsigned int warp = threadIdx.x / WARP;
     const unsigned int lane = threadIdx.x % WARP;
-    const unsigned int row = warp / Tile::warps_across * Tile::warp_rows + lane / LANES_ACROSS;
+    const unsigned int row = warp / Tile::warps_across * Tile::warp_rows + lane / LANES_ACROSS * VECTOR;
     const unsigned int column = warp % Tile::warps_across * Tile::warp_columns + lane % LANES_ACROSS * VECTOR;
     float patch[Tile::rows][Tile::columns] = {};
 
-    const auto copy = [&](size_t slab) {
+    Courier<Tile> courier(product, tile_row, tile_column, begin, end);
+    const auto copy = [&](unsigned int slab) {
         if (slab < slabs) {
-            const unsigned int stage = shared + slab % Tile::stages * Tile::stage_length * sizeof(float);
-            copy_slab<Tile>(
-                product, stage, tile_row, tile_column, begin + slab * Tile::slab, end, a_aligned, b_aligned);
+            courier.copy(shared + slab % Tile::stages * Tile::stage_length * sizeof(float));
         }
         // An empty group keeps the count right.
         end_of_group();
@@ -271,13 +303,13 @@ template <typename Tile> static __device__ __forceinline__ void multiply(Product
     for (unsigned int slab = 0; slab < Tile::stages - 1; ++slab) {
         copy(slab);
     }
-    for (size_t slab = 0; slab < slabs; ++slab) {
+    for (unsigned int slab = 0; slab < slabs; ++slab) {
         wait_for_groups<Tile::stages - 2>();
         // This slab is there for all threads, and nobody uses the one before any more: its stage is free.
         __syncthreads();
         copy(slab + Tile::stages - 1);
         const float* const stage = stages + slab % Tile::stages * Tile::stage_length;
-        multiply_slab<Tile>(stage + row * Tile::a_stride, stage + Tile::a_length + column, patch);
+        multiply_slab<Tile>(stage + row, stage + Tile::a_length + column, patch);
     }
 
     if (product.splits > 1) {
@@ -289,7 +321,7 @@ template <typename Tile> static __device__ __forceinline__ void multiply(Product
     write_patch<Tile>(product, tile_row + row, tile_column + column, patch);
 }
 
-// An entry point for a tiling; `blocks` of them should fit into a multiprocessor.
+// An entry point for a tiling, of which so many blocks should fit into a multiprocessor. The host has the same table.
 #define MATMUL_TILED(name, blocks, ...)                                                                                \
     extern "C" __global__ void __launch_bounds__(Tiling<__VA_ARGS__>::threads, blocks) name(                           \
         const float* a, const float* b, float* c, float* partial, size_t m, size_t n, size_t k, size_t splits,        \
@@ -297,25 +329,7 @@ template <typename Tile> static __device__ __forceinline__ void multiply(Product
         multiply<Tiling<__VA_ARGS__>>({a, b, c, partial, m, n, k, splits, range});                                     \
     }
 
-MATMUL_TILED(matmul_tiled_256, 1, 128, 256, 16, 8, 16, 3)
-MATMUL_TILED(matmul_tiled_128, 2, 128, 128, 16, 8, 8, 3)
-MATMUL_TILED(matmul_tiled_64, 4, 64, 64, 16, 8, 4, 3)
-MATMUL_TILED(matmul_tiled_32, 8, 32, 32, 16, 4, 4, 3)
-#ifdef MATMUL_TRIALS
-MATMUL_TILED(trial_256_8, 1, 128, 256, 8, 8, 16, 3)
-MATMUL_TILED(trial_256_8x6, 1, 128, 256, 8, 8, 16, 5)
-MATMUL_TILED(trial_256_32, 1, 128, 256, 32, 8, 16, 2)
-MATMUL_TILED(trial_256w, 1, 256, 128, 16, 16, 8, 3)
-MATMUL_TILED(trial_256w_8, 1, 256, 128, 8, 16, 8, 3)
-MATMUL_TILED(trial_128_8, 2, 128, 128, 8, 8, 8, 4)
-MATMUL_TILED(trial_128_2, 2, 128, 128, 16, 8, 8, 2)
-MATMUL_TILED(trial_128_4, 2, 128, 128, 16, 8, 8, 4)
-MATMUL_TILED(trial_128_16, 2, 128, 128, 16, 8, 16, 3)
-MATMUL_TILED(trial_128w_16, 2, 128, 128, 16, 16, 8, 3)
-MATMUL_TILED(trial_64_8, 3, 64, 128, 16, 8, 8, 3)
-MATMUL_TILED(trial_64_16, 2, 64, 128, 16, 8, 16, 3)
-MATMUL_TILED(trial_64_32, 4, 64, 64, 32, 8, 4, 2)
-MATMUL_TILED(trial_64_44, 3, 64, 64, 16, 4, 4, 3)
-MATMUL_TILED(trial_32_32, 8, 32, 32, 32, 4, 4, 2)
-MATMUL_TILED(trial_32_32_64, 8, 32, 64, 16, 4, 4, 3)
-#endif
+MATMUL_TILED(matmul_tiled_64x128, 3, 64, 128, 16, 8, 8, 2)
+MATMUL_TILED(matmul_tiled_64x64, 4, 64, 64, 16, 8, 4, 3)
+MATMUL_TILED(matmul_tiled_32x64, 4, 32, 64, 32, 4, 4, 2)
+MATMUL_TILED(matmul_tiled_32x32, 8, 32, 32, 16, 4, 4, 3)

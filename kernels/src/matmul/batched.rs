@@ -21,8 +21,6 @@ const TASK: usize = 1 << 18;
     flops = |batch, m, n, k| 2 * batch * m * n * k,
     bytes = |batch, m, n, k| 4 * batch * (m * k + k * n + m * n),
     reference = matmul_batched_f64,
-    // A sum has k products; the batch adds none.
-    tolerance = 1e-5,
 )]
 pub fn matmul_batched(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
     let Shape { m, k, .. } = shape(b, batch, n, c);
@@ -37,7 +35,7 @@ fn shape(b: &[f32], batch: usize, n: usize, c: &[f32]) -> Shape {
 }
 
 /// [`matmul_batched`] on all cores: several products at once, or where there are few of them, one after the other.
-#[kernel_bench(of = matmul_batched, parallel, threshold = tuned(1_000_000))]
+#[kernel_bench(of = matmul_batched, name = "parallel", parallel, threshold = tuned(1_000_000))]
 pub fn matmul_batched_parallel(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
     let Shape { m, k, .. } = shape(b, batch, n, c);
     let work = m * n * k;
@@ -55,7 +53,7 @@ pub fn matmul_batched_parallel(a: &[f32], b: &[f32], batch: usize, n: usize, c: 
 
 /// [`matmul_batched`] by the crate `gemm`, a yardstick.
 #[cfg(feature = "vendor")]
-#[kernel_bench(of = matmul_batched)]
+#[kernel_bench(of = matmul_batched, name = "gemm")]
 pub fn matmul_batched_gemm(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
     let Shape { m, k, .. } = shape(b, batch, n, c);
     for ((a, b), c) in a.chunks(m * k).zip(b.chunks(k * n)).zip(c.chunks_mut(m * n)) {
@@ -65,7 +63,7 @@ pub fn matmul_batched_gemm(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut
 
 /// [`matmul_batched`] by the crate `gemm` on all cores, a product at a time, a yardstick.
 #[cfg(feature = "vendor")]
-#[kernel_bench(of = matmul_batched, parallel)]
+#[kernel_bench(of = matmul_batched, name = "gemm_parallel", parallel)]
 pub fn matmul_batched_gemm_parallel(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
     let Shape { m, k, .. } = shape(b, batch, n, c);
     let products = a.par_chunks(m * k).zip(b.par_chunks(k * n)).zip(c.par_chunks_mut(m * n));
@@ -75,7 +73,7 @@ pub fn matmul_batched_gemm_parallel(a: &[f32], b: &[f32], batch: usize, n: usize
 }
 
 /// [`matmul_batched`] on a GPU, with the tiles of all products in one launch.
-#[kernel_bench(of = matmul_batched, cuda)]
+#[kernel_bench(of = matmul_batched, name = "cuda", cuda)]
 pub fn matmul_batched_cuda(
     gpu: &Gpu,
     a: &DeviceSlice<f32>,
@@ -90,7 +88,7 @@ pub fn matmul_batched_cuda(
 
 /// [`matmul_batched`] by the vendor's library, the yardstick.
 #[cfg(feature = "cuda")]
-#[kernel_bench(of = matmul_batched, cuda)]
+#[kernel_bench(of = matmul_batched, name = "cublas", cuda)]
 pub fn matmul_batched_cublas(
     gpu: &Gpu,
     a: &DeviceSlice<f32>,

@@ -17,6 +17,7 @@
 #![allow(unsafe_code)] // threads write rectangles of one matrix, with instructions that are known to be there
 
 mod micro;
+mod packing;
 mod row;
 
 use std::cell::Cell;
@@ -25,8 +26,9 @@ use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
 use crate::shared::simd::{Level, level};
-use crate::shared::{BLOCK, Float, vectorised};
+use crate::shared::{BLOCK, Float};
 use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, Target, block};
+use packing::{pack_panel, pack_rows};
 
 /// Rows of a that are packed together: with their depth they take a quarter of a second-level cache of 2 MiB.
 const BLOCK_ROWS: usize = 560;
@@ -42,14 +44,11 @@ const TASK_PANELS: usize = 8;
 /// Tasks that a thread should have at least, so that all are done at about the same time.
 const TASKS_PER_THREAD: usize = 4;
 /// Multiplications that are not worth the cost of sharing them.
-const LEAST_SHARED: usize = 1 << 20;
+const LEAST_SHARED: usize = 1 << 22;
 /// Columns of c that make a task at least, where it has a single row.
 const COLUMNS_PER_TASK: usize = 512;
 /// Rows of a that are packed by a task at least.
 const ROWS_PER_TASK: usize = 32;
-/// Steps of depth of a transposed b that are turned over together, and columns of the widest tile.
-const TURNED: usize = 16;
-const WIDEST: usize = 32;
 
 /// Sizes of a product: a is m × k, b is k × n, c is m × n.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,8 +61,8 @@ pub struct Shape {
     pub k: usize,
 }
 
-/// Reads a matrix as `f32`: elements of a row, from a column on, into a slice. Should be `#[inline(always)]` in effect:
-/// it becomes part of the packing loops.
+/// Reads a matrix as `f32`: elements of a row, from a column on, into a slice. A closure should be
+/// `#[inline(always)]`: then it becomes part of the packing loops.
 pub trait Read: Fn(usize, usize, &mut [f32]) + Sync {}
 
 impl<R: Fn(usize, usize, &mut [f32]) + Sync> Read for R {}
@@ -159,7 +158,7 @@ fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mu
                 }
                 for (row, rows) in pieces(m, BLOCK_ROWS) {
                     let packed_a = &mut packed_a[..rows * DISTANCE];
-                    vectorised(pack_strip::<A>, (a, row, (depth, depths), &mut *packed_a));
+                    pack_rows(a, row, (depth, depths), packed_a);
                     let start = if depth == 0 { Start::Zero } else { Start::Sum };
                     let part = Rectangle { row, rows, column, columns };
                     // SAFETY: this is the only thread, and `level` has the instructions.
@@ -229,7 +228,7 @@ fn pack_together<K: Micro, A: Read, B: Read>(
     let pack_a = || {
         let rows_of_slabs = packed_a.par_chunks_exact_mut(DISTANCE).enumerate();
         rows_of_slabs.with_min_len(ROWS_PER_TASK).for_each(|(index, to)| {
-            vectorised(pack_strip::<A>, (a, row + index % rows, slabs.slab(index / rows), to));
+            pack_rows(a, row + index % rows, slabs.slab(index / rows), to);
         });
     };
     let pack_b = || {
@@ -284,65 +283,6 @@ fn task_shape<K: Micro>(rows: usize, columns: usize, threads: usize) -> (usize, 
         }
     }
     (strips * K::ROWS, panels * K::COLUMNS)
-}
-
-/// Rows of a.
-#[inline(always)]
-fn pack_strip<A: Read>(a: &A, row: usize, (depth, depths): (usize, usize), to: &mut [f32]) {
-    for (i, to) in to.chunks_exact_mut(DISTANCE).enumerate() {
-        a(row + i, depth, &mut to[..depths]);
-    }
-}
-
-/// A panel of b: as many rows as there are steps of depth, each as wide as a tile of registers, zeros at the end.
-fn pack_panel<K: Micro, B: Read>(
-    b: &Second<B>,
-    depths: (usize, usize),
-    columns: (usize, usize),
-    to: &mut [f32],
-) {
-    match b {
-        Second::AsIs(b) => vectorised(pack_rows::<K, B>, (b, depths, columns, to)),
-        Second::Transposed(b) => vectorised(pack_columns::<K, B>, (b, depths, columns, to)),
-    }
-}
-
-#[inline(always)]
-fn pack_rows<K: Micro, B: Read>(
-    b: &B,
-    (depth, depths): (usize, usize),
-    (column, columns): (usize, usize),
-    to: &mut [f32],
-) {
-    let rows = to.chunks_exact_mut(K::COLUMNS).take(depths).enumerate();
-    if columns == K::COLUMNS {
-        // Apart, so that the compiler knows how long a row is.
-        rows.for_each(|(p, to)| b(depth + p, column, &mut to[..K::COLUMNS]));
-    } else {
-        rows.for_each(|(p, to)| {
-            b(depth + p, column, &mut to[..columns]);
-            to[columns..].fill(0.0);
-        });
-    }
-}
-
-#[inline(always)]
-fn pack_columns<K: Micro, B: Read>(
-    b: &B,
-    (depth, depths): (usize, usize),
-    (column, columns): (usize, usize),
-    to: &mut [f32],
-) {
-    let mut square = [[0.0; TURNED]; WIDEST];
-    for (first, length) in pieces(depths, TURNED) {
-        for (j, square) in square.iter_mut().enumerate().take(columns) {
-            b(column + j, depth + first, &mut square[..length]);
-        }
-        let rows = to[first * K::COLUMNS..].chunks_exact_mut(K::COLUMNS);
-        for (p, to) in rows.take(length).enumerate() {
-            to.iter_mut().zip(&square).for_each(|(to, from)| *to = from[p]);
-        }
-    }
 }
 
 thread_local! {
@@ -445,7 +385,7 @@ mod tests {
 
     #[test]
     fn a_single_row_agrees_with_three_loops() {
-        for (n, k) in [(1, 1), (3, 2), (513, 7), (70, 300), (2000, 1031)] {
+        for (n, k) in [(1, 1), (3, 2), (513, 7), (70, 300), (4100, 1031)] {
             let shape = Shape { m: 1, n, k };
             let (a, b) = (whole_numbers(k, 5), whole_numbers(k * n, 7));
             let turned = transposed(&b, n);

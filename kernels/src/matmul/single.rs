@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::packed::{self, Second, Shape};
 use super::tiled::{self, SOURCE};
-use crate::shared::vectorised;
+use crate::shared::vectorise;
 
 /// Rows of `b` that are used while they are in the first-level cache.
 const DEPTH_TILE: usize = 64;
@@ -31,7 +31,7 @@ pub fn matmul(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
 }
 
 /// [`matmul`] on all cores.
-#[kernel_bench(of = matmul, parallel, threshold = tuned(1_000_000))]
+#[kernel_bench(of = matmul, parallel, threshold = tuned(5_000_000))]
 pub fn matmul_parallel(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     let (m, k) = (c.len() / n, b.len() / n);
     let b = Second::AsIs(packed::rows(b, n));
@@ -56,7 +56,7 @@ pub fn matmul_naive(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
 /// [`matmul`] in tiles that fit into caches, rows of `b` added to rows of `c`.
 #[kernel_bench(of = matmul)]
 pub fn matmul_blocked(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
-    vectorised(blocked_body, (a, b, n, c));
+    vectorise!(blocked_body, (a, b, n, c));
 }
 
 #[inline(always)]

@@ -10,4 +10,5 @@ pub mod tasks;
 pub use device::COMMON;
 pub(crate) use device::entry;
 pub use float::{BLOCK, Float};
+pub(crate) use simd::vectorise;
 pub use simd::vectorised;

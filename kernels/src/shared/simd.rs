@@ -118,6 +118,50 @@ fn with_avx2<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
     function.call(arguments)
 }
 
+/// Calls a closure that is compiled for the best vector instructions of this machine.
+///
+/// The closure must be `#[inline(always)]`, and so must all that it calls in its loops; the macro `vectorise!` writes it.
+#[inline]
+pub fn run<R>(mut function: impl FnMut() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    match level() {
+        // SAFETY: the machine has these instructions.
+        Level::Avx512 => return unsafe { run_with_avx512(function) },
+        // SAFETY: the machine has these instructions.
+        Level::Avx2 => return unsafe { run_with_avx2(function) },
+        Level::Baseline => {}
+    }
+    function()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c,bmi2")]
+fn run_with_avx512<R>(mut function: impl FnMut() -> R) -> R {
+    function()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,f16c,bmi2")]
+fn run_with_avx2<R>(mut function: impl FnMut() -> R) -> R {
+    function()
+}
+
+/// Calls a function that is compiled for the best vector instructions of this machine: `vectorise!(body, (x, y))`.
+///
+/// The function must be `#[inline(always)]`, and so must all that it calls in its loops. (A function that is passed as a
+/// value is called by a small function of the compiler's own, which need not become part of its caller: then the loops are
+/// compiled for what every processor has. A closure can be told to.)
+macro_rules! vectorise {
+    ($function:expr, ($($argument:expr),* $(,)?)) => {
+        $crate::shared::simd::run(
+            #[inline(always)]
+            || $function($($argument),*),
+        )
+    };
+}
+
+pub(crate) use vectorise;
+
 /// Widens halves, by the processor's own instruction where it has one.
 #[inline]
 pub fn widen_f16(from: &[f16], to: &mut [f32]) {

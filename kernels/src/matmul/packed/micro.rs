@@ -17,6 +17,12 @@ pub(super) const DEPTH: usize = 256;
 /// cache; and a constant, so that one pointer is enough for all rows.
 pub(super) const DISTANCE: usize = DEPTH + 16;
 
+/// Steps of depth, and columns, of a transposed b that are turned over together.
+pub(super) const TURNED: usize = 16;
+
+/// A piece of a transposed b.
+pub(super) type Square = [[f32; TURNED]; TURNED];
+
 /// What a tile is made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
@@ -115,6 +121,13 @@ pub(super) trait Micro {
     /// The machine must have the instructions; `a` points to rows at a distance of [`DISTANCE`], `b` to rows of `COLUMNS`
     /// elements, both `depth` long, and `c` to a tile that nobody else uses.
     unsafe fn tile(tile: Tile, a: *const f32, b: *const f32, c: *mut f32);
+
+    /// Turns a square over.
+    ///
+    /// # Safety
+    ///
+    /// The machine must have the instructions.
+    unsafe fn turn(square: &mut Square);
 }
 
 /// A vector register of floats.
@@ -180,7 +193,7 @@ unsafe fn tile_body<V: Vector, const ROWS: usize, const VECTORS: usize>(
 
 /// A set of instructions: its vector, the most rows of its tile, and a compiled body for each number of them.
 macro_rules! micro {
-    ($(#[$documentation:meta])* $name:ident, $vector:ty, rows = $rows:literal, [$($count:literal)*] $(, $feature:meta)?) => {
+    ($(#[$documentation:meta])* $name:ident, $vector:ty, rows = $rows:literal, [$($count:literal)*], turned by $turn:path $(, $feature:meta)?) => {
         $(#[$documentation])*
         pub(super) struct $name;
 
@@ -210,6 +223,12 @@ macro_rules! micro {
                     }
                 }
             }
+
+            #[inline(always)]
+            unsafe fn turn(square: &mut Square) {
+                // SAFETY: as the caller promises.
+                unsafe { $turn(square) }
+            }
         }
     };
 }
@@ -217,18 +236,27 @@ macro_rules! micro {
 #[cfg(target_arch = "x86_64")]
 micro! {
     /// 28 sums, two vectors of b and one of a in 32 registers.
-    Avx512, __m512, rows = 14, [1 2 3 4 5 6 7 8 9 10 11 12 13 14], target_feature(enable = "avx512f")
+    Avx512, __m512, rows = 14, [1 2 3 4 5 6 7 8 9 10 11 12 13 14], turned by x86::turn, target_feature(enable = "avx512f")
 }
 
 #[cfg(target_arch = "x86_64")]
 micro! {
     /// Twelve sums, two vectors of b and one of a in 16 registers.
-    Avx2, __m256, rows = 6, [1 2 3 4 5 6], target_feature(enable = "avx2,fma")
+    Avx2, __m256, rows = 6, [1 2 3 4 5 6], turned by turn, target_feature(enable = "avx2,fma")
 }
 
 micro! {
     /// What the compiler makes of arrays.
-    Portable, [f32; 4], rows = 4, [1 2 3 4]
+    Portable, [f32; 4], rows = 4, [1 2 3 4], turned by turn
+}
+
+/// Element by element; unsafe only because others are.
+#[inline(always)]
+unsafe fn turn(square: &mut Square) {
+    let from = *square;
+    for (i, line) in square.iter_mut().enumerate() {
+        line.iter_mut().zip(&from).for_each(|(to, from)| *to = from[i]);
+    }
 }
 
 impl Vector for [f32; 4] {
@@ -281,7 +309,7 @@ impl Vector for [f32; 4] {
 mod x86 {
     use std::arch::x86_64::*;
 
-    use super::Vector;
+    use super::{Square, TURNED, Vector};
 
     /// The vector functions that differ by the names of instructions alone.
     macro_rules! instructions {
@@ -362,5 +390,52 @@ mod x86 {
             let lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
             _mm256_cmpgt_epi32(_mm256_set1_epi32(count as i32), lanes)
         }
+    }
+
+    /// Swaps the upper right and the lower left of every block of 16, 8, 4 and 2 lines: then the square is turned over.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    pub(super) unsafe fn turn(square: &mut Square) {
+        let mut lines = [_mm512_setzero_ps(); TURNED];
+        for (line, square) in lines.iter_mut().zip(&*square) {
+            // SAFETY: every line is as long as a vector.
+            *line = unsafe { _mm512_loadu_ps(square.as_ptr()) };
+        }
+        // SAFETY: as the caller promises.
+        unsafe {
+            swap::<8>(&mut lines);
+            swap::<4>(&mut lines);
+            swap::<2>(&mut lines);
+            swap::<1>(&mut lines);
+        }
+        for (line, square) in lines.iter().zip(square) {
+            // SAFETY: as above.
+            unsafe { _mm512_storeu_ps(square.as_mut_ptr(), *line) };
+        }
+    }
+
+    /// One step of turning over, for blocks of 2·STEP by 2·STEP.
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    unsafe fn swap<const STEP: usize>(lines: &mut [__m512; TURNED]) {
+        // Lanes of the upper line are 0 to 15, those of the lower one 16 to 31.
+        let upper = lanes(|l| if l & STEP == 0 { l } else { TURNED + l - STEP });
+        let lower = lanes(|l| if l & STEP == 0 { l + STEP } else { TURNED + l });
+        for block in lines.chunks_exact_mut(2 * STEP) {
+            let (above, below) = block.split_at_mut(STEP);
+            for (above, below) in above.iter_mut().zip(below) {
+                let (first, second) = (*above, *below);
+                *above = _mm512_permutex2var_ps(first, upper, second);
+                *below = _mm512_permutex2var_ps(first, lower, second);
+            }
+        }
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f")]
+    fn lanes(lane: impl Fn(usize) -> usize) -> __m512i {
+        let lanes: [i32; TURNED] = std::array::from_fn(|l| lane(l) as i32);
+        // SAFETY: there are as many as a vector has.
+        unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) }
     }
 }

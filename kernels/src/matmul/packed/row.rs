@@ -1,7 +1,7 @@
 //! A single row times a matrix: every element of b is used once, so nothing is packed and memory decides.
 
 use super::{Read, Second};
-use crate::shared::vectorised;
+use crate::shared::vectorise;
 
 /// Columns of c that stay in the first-level cache while rows of b are added to them.
 const COLUMNS: usize = 8192;
@@ -16,8 +16,8 @@ const LANES: usize = 32;
 /// c ← a·b for columns of b from `column` on, as many as c has.
 pub(super) fn multiply<B: Read>(a: &[f32], b: &Second<B>, column: usize, c: &mut [f32]) {
     match b {
-        Second::AsIs(b) => vectorised(add_rows::<B>, (a, b, column, c)),
-        Second::Transposed(b) => vectorised(dot_rows::<B>, (a, b, column, c)),
+        Second::AsIs(b) => vectorise!(add_rows::<B>, (a, b, column, c)),
+        Second::Transposed(b) => vectorise!(dot_rows::<B>, (a, b, column, c)),
     }
 }
 
