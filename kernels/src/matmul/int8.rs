@@ -15,9 +15,12 @@ use crate::shared::{COMMON, vectorised};
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul_int8.cu")).named("matmul_int8.cu").headers(COMMON);
 
-const ENTRIES: Entries =
-    Entries { wide: "matmul_int8_wide", square: "matmul_int8_square",
-    Entries { wide: "matmul_int8_wide", slim: "matmul_int8_slim", plain: "matmul_int8_plain" };
+const ENTRIES: Entries = Entries {
+    wide: "matmul_int8_wide",
+    square: "matmul_int8_square",
+    slim: "matmul_int8_slim",
+    plain: "matmul_int8_plain",
+};
 
 /// Rows of a and of b that are used together while they are in the first-level cache.
 const TILE: usize = 4;
