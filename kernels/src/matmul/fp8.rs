@@ -8,7 +8,7 @@ use super::half::with_sums;
 use super::packed::{self, Second, Shape};
 use super::reference::product_f64;
 use super::tensor::{BUFFERS, COPIERS, MULTIPLIERS, Product, SQUARE, TALL, Tile};
-use crate::shared::{COMMON, vectorised};
+use crate::shared::{COMMON, vectorise};
 
 pub(super) const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul_fp8.cu")).named("matmul_fp8.cu").headers(COMMON);
@@ -55,7 +55,7 @@ pub fn matmul_fp8(
 }
 
 /// [`matmul_fp8`] on all cores.
-#[kernel_bench(of = matmul_fp8, parallel, threshold = tuned(1_000_000))]
+#[kernel_bench(of = matmul_fp8, parallel, threshold = tuned(4_000_000))]
 pub fn matmul_fp8_parallel(
     a: &[F8E4M3],
     b: &[F8E4M3],
@@ -87,8 +87,8 @@ pub fn matmul_fp8_dequantised(
     let shape = Shape { m: a.rows(), n: b.rows(), k };
     with_sums((shape.m + shape.n) * k, |wide| {
         let (wide_a, wide_b) = wide.split_at_mut(shape.m * k);
-        wide_a.chunks_mut(k).enumerate().for_each(|(row, to)| a.read_scaled(row, 0, to));
-        wide_b.chunks_mut(k).enumerate().for_each(|(row, to)| b.read_scaled(row, 0, to));
+        vectorise!(Blocks::dequantise, (a, wide_a));
+        vectorise!(Blocks::dequantise, (b, wide_b));
         let b = Second::Transposed(packed::rows(wide_b, k));
         packed::multiply(shape, packed::rows(wide_a, k), b, c);
     });
@@ -114,8 +114,7 @@ pub fn matmul_fp8_blockwise(
         for (row, column, depth) in corners(m, n, k, quant) {
             let (rows, columns) = (quant.min(m - row), quant.min(n - column));
             let shape = Shape { m: rows, n: columns, k: quant.min(k - depth) };
-            let left = |i: usize, p: usize, to: &mut [f32]| a.read(row + i, depth + p, to);
-            let right = |j: usize, p: usize, to: &mut [f32]| b.read(column + j, depth + p, to);
+            let (left, right) = (a.from(row, depth), b.from(column, depth));
             let sums = &mut sums[..rows * columns];
             packed::multiply(shape, left, Second::Transposed(right), sums);
             let scale = a.scale(row, depth) * b.scale(column, depth);
@@ -296,7 +295,21 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// As what the packed engine reads.
+    /// All elements, each with its factor.
+    #[inline(always)]
+    fn dequantise(self, to: &mut [f32]) {
+        for (row, to) in to.chunks_mut(self.k).enumerate() {
+            self.read_scaled(row, 0, to);
+        }
+    }
+
+    /// As what the packed engine reads, from a corner on and without factors.
+    fn from(self, first_row: usize, first_column: usize) -> impl packed::Read + 'a {
+        #[inline(always)]
+        move |row, column, to: &mut [f32]| self.read(first_row + row, first_column + column, to)
+    }
+
+    /// As what the packed engine reads, with factors.
     fn scaled(self) -> impl packed::Read + 'a {
         #[inline(always)]
         move |row, column, to: &mut [f32]| self.read_scaled(row, column, to)
@@ -304,16 +317,9 @@ impl<'a> Blocks<'a> {
 }
 
 /// Widens 8-bit floats.
+#[inline(always)]
 fn widen(from: &[F8E4M3], to: &mut [f32]) {
-    vectorised(
-        #[inline(always)]
-        |from: &[F8E4M3], to: &mut [f32]| {
-            for (from, to) in from.iter().zip(to) {
-                *to = to_f32(*from);
-            }
-        },
-        (from, to),
-    );
+    from.iter().zip(to).for_each(|(from, to)| *to = to_f32(*from));
 }
 
 /// The same number, without a table, so that loops over it are vectorised.

@@ -10,7 +10,7 @@ use super::reference::product_f64;
 use super::tensor::{Entries, Product};
 use crate::shared::simd::widen_f16;
 use crate::shared::tasks::GRAIN;
-use crate::shared::{BLOCK, COMMON, Float, vectorised};
+use crate::shared::{BLOCK, COMMON, Float, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul_half.cu")).named("matmul_half.cu").headers(COMMON);
@@ -85,7 +85,7 @@ pub fn matmul_half<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
 }
 
 /// [`matmul_half`] on all cores.
-#[kernel_bench(of = matmul_half, parallel, threshold = tuned(1_000_000), types = [f16, bf16])]
+#[kernel_bench(of = matmul_half, parallel, threshold = tuned(4_000_000), types = [f16, bf16])]
 pub fn matmul_half_parallel<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
     let (m, k) = (c.len() / n, b.len() / n);
     with_sums(c.len(), |sums| {
@@ -142,7 +142,7 @@ fn narrow<T: Float>(sums: &[f32], c: &mut [T]) {
             T::write(c, |c| c.copy_from_slice(sums));
         }
     }
-    vectorised(body::<T>, (sums, c));
+    vectorise!(body::<T>, (sums, c));
 }
 
 thread_local! {

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use super::packed::{self, Second, Shape};
 use super::reference::product_f64;
 use super::tensor::{Entries, Product};
-use crate::shared::{COMMON, vectorised};
+use crate::shared::{COMMON, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul_int8.cu")).named("matmul_int8.cu").headers(COMMON);
@@ -26,8 +26,8 @@ const ENTRIES: Entries = Entries {
 const TILE: usize = 4;
 /// Bytes of a that stay in the second-level cache while all of b goes by.
 const BLOCK_BYTES: usize = 256 << 10;
-/// Rows of c that make a task at least, as every task packs b; and columns, where there are few rows.
-const TASK_ROWS: usize = 48;
+/// Rows of c that make a task at least; and columns, where there are few rows.
+const TASK_ROWS: usize = 12;
 const TASK_COLUMNS: usize = 256;
 
 /// c ← (a·bᵗ)·scale_a·scale_bᵗ for a of m rows of k and b of n rows of k, of 8-bit integers with a factor for each row.
@@ -55,20 +55,17 @@ pub fn matmul_int8(a: &[i8], b: &[i8], scale_a: &[f32], scale_b: &[f32], c: &mut
     if vnni::try_multiply(left, right, c) {
         return;
     }
-    vectorised(
-        #[inline(always)]
-        |left, right, c: &mut [f32]| multiply_rows(left, right, c),
-        (left, right, c),
-    );
+    vectorise!(multiply_rows, (left, right, c));
 }
 
 /// [`matmul_int8`] on all cores.
-#[kernel_bench(of = matmul_int8, parallel, threshold = tuned(1_000_000))]
+#[kernel_bench(of = matmul_int8, parallel, threshold = tuned(8_000_000))]
 pub fn matmul_int8_parallel(a: &[i8], b: &[i8], scale_a: &[f32], scale_b: &[f32], c: &mut [f32]) {
     let (m, n) = (scale_a.len(), scale_b.len());
     let k = b.len() / n;
-    if m >= TASK_ROWS {
-        let share = m.div_ceil(2 * rayon::current_num_threads()).max(TASK_ROWS);
+    if m >= 2 * TASK_ROWS {
+        // One task for each thread, as every task packs b.
+        let share = m.div_ceil(rayon::current_num_threads()).max(TASK_ROWS);
         let rows = a.par_chunks(share * k).zip(scale_a.par_chunks(share));
         let tasks = rows.zip(c.par_chunks_mut(share * n));
         return tasks.for_each(|((a, scale_a), c)| matmul_int8(a, b, scale_a, scale_b, c));
@@ -103,13 +100,9 @@ fn dequantised<'a>(elements: &'a [i8], k: usize, scales: &'a [f32]) -> impl pack
     #[inline(always)]
     move |row, column, to| {
         let from = &elements[row * k + column..][..to.len()];
-        vectorised(widen, (from, scales[row], to));
+        let scale = scales[row];
+        to.iter_mut().zip(from).for_each(|(to, from)| *to = f32::from(*from) * scale);
     }
-}
-
-#[inline(always)]
-fn widen(from: &[i8], scale: f32, to: &mut [f32]) {
-    to.iter_mut().zip(from).for_each(|(to, from)| *to = f32::from(*from) * scale);
 }
 
 /// [`matmul_int8`] in the matrix units of a GPU.

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use crate::shared::vectorised;
+use crate::shared::vectorise;
 
 /// Sums that are added up side by side, so that the compiler can use vectors.
 const LANES: usize = 32;
@@ -20,7 +20,7 @@ pub(super) fn product_f64(
         |(task, (c, a))| {
             for (j, b) in b.chunks(k).enumerate() {
                 for (i, a) in a.chunks(k).enumerate() {
-                    let sum = vectorised(dot_f64, (a, b));
+                    let sum = vectorise!(dot_f64, (a, b));
                     c[i * n + j] = finish(task * ROWS + i, j, sum);
                 }
             }

@@ -68,7 +68,7 @@ pub trait Call<Arguments> {
 macro_rules! call {
     ($($name:ident)*) => {
         #[allow(non_snake_case)] // type parameters name the arguments
-        impl<Function: Fn($($name),*) -> Output, Output, $($name),*> Call<($($name,)*)> for Function {
+        impl<Function: FnOnce($($name),*) -> Output, Output, $($name),*> Call<($($name,)*)> for Function {
             type Output = Output;
 
             #[inline(always)]
@@ -90,9 +90,7 @@ call! { A B C D E F G H }
 
 /// Calls a function that is compiled for the best vector instructions of this machine.
 ///
-/// The function must be `#[inline(always)]`, and so must all that it calls in its loops. The compiler calls a function that
-/// is passed by its name through another one, which it inlines when the body is small only; a long body is passed as a
-/// closure that is always inlined: `vectorised(#[inline(always)] |x| body(x), (x,))`.
+/// The function must be `#[inline(always)]`, and so must all that it calls in its loops.
 #[inline]
 pub fn vectorised<F: Call<A>, A>(function: F, arguments: A) -> F::Output {
     #[cfg(target_arch = "x86_64")]
