@@ -169,7 +169,8 @@ using Tall = Tile<2, 128, 4>;
 
 #define MATMUL_FP8(name, threads, product)                                                                             \
     extern "C" __global__ void __launch_bounds__(threads, 1)                                                           \
-        name(const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n, size_t k, size_t quant) { \
+        name(const Fp8* a, const Fp8* b, const float* scale_a, const float* scale_b, float* c, size_t m, size_t n,     \
+             size_t k, size_t quant) {                                                                                 \
         const Scaled left{a, scale_a, m, k, quant};                                                                    \
         const Scaled right{b, scale_b, n, k, quant};                                                                   \
         product;                                                                                                       \

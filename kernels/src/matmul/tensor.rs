@@ -45,8 +45,7 @@ impl Tile {
     }
 
     /// How long all blocks take: every multiprocessor has one at a time.
-    fn time(self, product: Product, gpu: &Gpu) -> usize {
-        let multiprocessors = gpu.info().multiprocessors as usize;
+    fn time(self, product: Product, multiprocessors: usize) -> usize {
         self.blocks(product).div_ceil(multiprocessors.max(1)) * self.time
     }
 
@@ -74,10 +73,22 @@ impl Product {
         gpu: &Gpu,
         choices: [(Tile, &'static str); N],
     ) -> (Tile, &'static str) {
-        let best = |best: (Tile, &'static str), next: (Tile, &'static str)| {
-            if next.0.time(self, gpu) < best.0.time(self, gpu) { next } else { best }
-        };
-        choices.into_iter().fold(choices[0], best)
+        let multiprocessors = gpu.info().multiprocessors as usize;
+        self.fastest(multiprocessors, choices)
+    }
+
+    fn fastest<const N: usize>(
+        self,
+        multiprocessors: usize,
+        choices: [(Tile, &'static str); N],
+    ) -> (Tile, &'static str) {
+        let time = |(tile, _): (Tile, &'static str)| tile.time(self, multiprocessors);
+        choices.into_iter().fold(
+            choices[0],
+            |best, next| {
+                if time(next) < time(best) { next } else { best }
+            },
+        )
     }
 
     /// The launch of a kernel that takes any device and any size.
@@ -116,5 +127,33 @@ impl Entries {
         let choices = [(WIDE, self.wide), (SQUARE, self.square), (SLIM, self.slim)];
         let (tile, name) = product.best_of(gpu, choices);
         Ok(tile.cover(gpu.kernel(source, name)?, product, MULTIPLIERS + COPIERS, 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_are_those_of_the_source() {
+        let tensor = include_str!("../../cuda/matmul_tensor.cuh");
+        let fp8 = include_str!("../../cuda/matmul_fp8.cu");
+        let tiles = [("Wide", WIDE), ("Square", SQUARE), ("Slim", SLIM), ("Tall", TALL)];
+        for (name, Tile { rows, columns, stages, .. }) in
+            tiles.into_iter().chain([("Buffers", BUFFERS)])
+        {
+            let text = format!("using {name} = Tile<{}, {columns}, {stages}>;", rows / 128);
+            assert!(tensor.contains(&text) || fp8.contains(&text), "{text}");
+        }
+    }
+
+    #[test]
+    fn tiles_are_small_where_large_ones_would_leave_multiprocessors_idle() {
+        let choices = [(WIDE, "wide"), (SQUARE, "square"), (SLIM, "slim")];
+        let best = |n: usize| Product { m: n, n, row_bytes: n }.fastest(132, choices).1;
+        assert_eq!(
+            [512, 1024, 1536, 2048, 4096].map(best),
+            ["slim", "slim", "wide", "wide", "wide"]
+        );
     }
 }
