@@ -34,20 +34,19 @@ fn shape(b: &[f32], batch: usize, n: usize, c: &[f32]) -> Shape {
     Shape { m: c.len() / (batch * n), n, k: b.len() / (batch * n) }
 }
 
-/// [`matmul_batched`] on all cores: several products at once, or where there are few of them, one after the other.
+/// [`matmul_batched`] on all cores: several products at once, each of them shared where there are few.
 #[kernel_bench(of = matmul_batched, name = "parallel", parallel, threshold = tuned(1_000_000))]
 pub fn matmul_batched_parallel(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
     let Shape { m, k, .. } = shape(b, batch, n, c);
-    let work = m * n * k;
-    if batch < 2 * rayon::current_num_threads() && work > TASK {
-        for ((a, b), c) in a.chunks(m * k).zip(b.chunks(k * n)).zip(c.chunks_mut(m * n)) {
-            multiply_parallel(Shape { m, n, k }, rows(a, k), Second::AsIs(rows(b, n)), c);
-        }
-        return;
-    }
+    let has_many = batch >= 2 * rayon::current_num_threads();
     let products = a.par_chunks(m * k).zip(b.par_chunks(k * n)).zip(c.par_chunks_mut(m * n));
-    products.with_min_len(TASK.div_ceil(work)).for_each(|((a, b), c)| {
-        multiply(Shape { m, n, k }, rows(a, k), Second::AsIs(rows(b, n)), c);
+    products.with_min_len(TASK.div_ceil(m * n * k)).for_each(|((a, b), c)| {
+        let (a, b) = (rows(a, k), Second::AsIs(rows(b, n)));
+        if has_many {
+            multiply(Shape { m, n, k }, a, b, c);
+        } else {
+            multiply_parallel(Shape { m, n, k }, a, b, c);
+        }
     });
 }
 

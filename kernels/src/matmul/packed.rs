@@ -20,7 +20,7 @@ mod micro;
 mod packing;
 mod row;
 
-use std::cell::Cell;
+use std::cell::RefCell;
 
 use rayon::prelude::*;
 
@@ -43,8 +43,10 @@ const TASK_STRIPS: usize = 12;
 const TASK_PANELS: usize = 8;
 /// Tasks that a thread should have at least, so that all are done at about the same time.
 const TASKS_PER_THREAD: usize = 4;
-/// Multiplications that are not worth the cost of sharing them.
-const LEAST_SHARED: usize = 1 << 22;
+/// Multiplications that are not worth the cost of sharing them, that make a task, and that are worth packing together.
+const LEAST_SHARED: usize = 1 << 21;
+const LEAST_TASK: usize = 1 << 19;
+const LEAST_TOGETHER: usize = 1 << 25;
 /// Columns of c that make a task at least, where it has a single row.
 const COLUMNS_PER_TASK: usize = 512;
 /// Rows of a that are packed by a task at least.
@@ -93,6 +95,9 @@ pub fn multiply<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: &mut [f32
     if shape.m == 1 {
         return with_row(shape, a, c, |a, c| row::multiply(a, &b, 0, c));
     }
+    if shape.k == 0 {
+        return c.fill(0.0);
+    }
     match level() {
         #[cfg(target_arch = "x86_64")]
         Level::Avx512 => serial::<micro::Avx512, A, B>(shape, &a, &b, c),
@@ -140,46 +145,64 @@ fn pieces(end: usize, step: usize) -> impl Iterator<Item = (usize, usize)> {
 fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mut [f32]) {
     let Shape { m, n, k } = shape;
     assert_eq!(c.len(), m * n, "c is not {m} × {n}");
-    if k == 0 {
-        return c.fill(0.0);
-    }
+    let whole = Rectangle { row: 0, rows: m, column: 0, columns: n };
+    // SAFETY: this is the only thread.
+    unsafe { multiply_part::<K, A, B>(k, a, b, &Target::new(c, n), whole) };
+}
+
+/// Packs what belongs to a rectangle of c, and multiplies it.
+///
+/// # Safety
+///
+/// Nobody else may use the rectangle meanwhile, and the machine must have the instructions of `K`.
+unsafe fn multiply_part<K: Micro, A: Read, B: Read>(
+    k: usize,
+    a: &A,
+    b: &Second<B>,
+    target: &Target<'_>,
+    whole: Rectangle,
+) {
     let panel = DEPTH * K::COLUMNS;
-    let length_a = m.min(BLOCK_ROWS) * DISTANCE;
-    let length_b = n.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
-    let target = Target::new(c, n);
+    let length_a = whole.rows.min(BLOCK_ROWS) * DISTANCE;
+    let length_b = whole.columns.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
     with_buffer(length_a + length_b, |buffer| {
         let (packed_b, packed_a) = buffer.split_at_mut(length_b);
-        for (column, columns) in pieces(n, BLOCK_COLUMNS) {
+        for (left, columns) in pieces(whole.columns, BLOCK_COLUMNS) {
+            let column = whole.column + left;
             for (depth, depths) in pieces(k, DEPTH) {
                 for ((across, columns), to) in
                     pieces(columns, K::COLUMNS).zip(packed_b.chunks_exact_mut(panel))
                 {
                     pack_panel::<K, B>(b, (depth, depths), (column + across, columns), to);
                 }
-                for (row, rows) in pieces(m, BLOCK_ROWS) {
+                for (top, rows) in pieces(whole.rows, BLOCK_ROWS) {
                     let packed_a = &mut packed_a[..rows * DISTANCE];
-                    pack_rows(a, row, (depth, depths), packed_a);
-                    let start = if depth == 0 { Start::Zero } else { Start::Sum };
-                    let part = Rectangle { row, rows, column, columns };
-                    // SAFETY: this is the only thread, and `level` has the instructions.
-                    unsafe { block::<K>(packed_a, packed_b, depths, start, &target, part) };
+                    let part = Rectangle { row: whole.row + top, rows, column, columns };
+                    pack_rows(a, part.row, (depth, depths), packed_a);
+                    // SAFETY: as the caller promises.
+                    unsafe { block::<K>(packed_a, packed_b, depths, start(depth), target, part) };
                 }
             }
         }
     });
 }
 
+/// What a slab that begins at a depth is added to.
+fn start(depth: usize) -> Start {
+    if depth == 0 { Start::Zero } else { Start::Sum }
+}
+
 fn parallel<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mut [f32]) {
     let Shape { m, n, k } = shape;
     assert_eq!(c.len(), m * n, "c is not {m} × {n}");
-    if k == 0 {
-        return c.fill(0.0);
+    let target = Target::new(c, n);
+    if m * n * k < LEAST_TOGETHER {
+        return multiply_apart::<K, A, B>(shape, a, b, &target);
     }
     let panel = DEPTH * K::COLUMNS;
     let slabs = k.min(SHARED_DEPTH).div_ceil(DEPTH);
     let length_a = slabs * m.min(SHARED_ROWS) * DISTANCE;
     let length_b = slabs * n.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
-    let target = Target::new(c, n);
     with_buffer(length_a + length_b, |buffer| {
         let (packed_b, packed_a) = buffer.split_at_mut(length_b);
         for (column, columns) in pieces(n, BLOCK_COLUMNS) {
@@ -193,6 +216,65 @@ fn parallel<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &
             }
         }
     });
+}
+
+/// Multiplies a rectangle of c in each task, which packs its operands itself: nobody waits for anybody.
+fn multiply_apart<K: Micro, A: Read, B: Read>(
+    Shape { m, n, k }: Shape,
+    a: &A,
+    b: &Second<B>,
+    target: &Target<'_>,
+) {
+    let wanted = (m * n * k / LEAST_TASK).min(rayon::current_num_threads());
+    let parts = Parts::new::<K>(Rectangle { row: 0, rows: m, column: 0, columns: n }, wanted);
+    (0..parts.count()).into_par_iter().with_max_len(1).for_each(|index| {
+        // SAFETY: tasks have rectangles of their own, and `level` has the instructions.
+        unsafe { multiply_part::<K, A, B>(k, a, b, target, parts.part(index)) };
+    });
+}
+
+/// A rectangle of c, cut into tasks.
+#[derive(Clone, Copy)]
+struct Parts {
+    whole: Rectangle,
+    tall: usize,
+    wide: usize,
+}
+
+impl Parts {
+    /// Tasks as large as the second-level cache likes, or smaller ones where fewer than wanted would come of it.
+    fn new<K: Micro>(whole: Rectangle, wanted: usize) -> Self {
+        let (mut strips, mut panels) = (TASK_STRIPS, TASK_PANELS);
+        loop {
+            let parts = Parts { whole, tall: strips * K::ROWS, wide: panels * K::COLUMNS };
+            if parts.count() >= wanted || strips * panels == 1 {
+                return parts;
+            }
+            if parts.tall >= parts.wide && strips > 1 || panels == 1 {
+                strips = strips.div_ceil(2);
+            } else {
+                panels = panels.div_ceil(2);
+            }
+        }
+    }
+
+    fn down(self) -> usize {
+        self.whole.rows.div_ceil(self.tall)
+    }
+
+    fn count(self) -> usize {
+        self.down() * self.whole.columns.div_ceil(self.wide)
+    }
+
+    fn part(self, index: usize) -> Rectangle {
+        let (top, left) = (index % self.down() * self.tall, index / self.down() * self.wide);
+        Rectangle {
+            row: self.whole.row + top,
+            rows: self.tall.min(self.whole.rows - top),
+            column: self.whole.column + left,
+            columns: self.wide.min(self.whole.columns - left),
+        }
+    }
 }
 
 /// A range of depth that is packed in slabs of [`DEPTH`].
@@ -246,61 +328,41 @@ fn pack_together<K: Micro, A: Read, B: Read>(
 fn multiply_together<K: Micro>(
     packed_a: &[f32],
     packed_b: &[f32],
-    part: Rectangle,
+    whole: Rectangle,
     slabs: Slabs,
     target: &Target<'_>,
 ) {
-    let Rectangle { row, rows, column, columns } = part;
-    let panels = columns.div_ceil(K::COLUMNS);
-    let (tall, wide) = task_shape::<K>(rows, columns, rayon::current_num_threads());
-    let down = rows.div_ceil(tall);
-    (0..down * columns.div_ceil(wide)).into_par_iter().with_max_len(1).for_each(|task| {
-        let (top, left) = (task % down * tall, task / down * wide);
-        let (tall, wide) = (tall.min(rows - top), wide.min(columns - left));
-        let part = Rectangle { row: row + top, rows: tall, column: column + left, columns: wide };
+    let panels = whole.columns.div_ceil(K::COLUMNS);
+    let parts = Parts::new::<K>(whole, TASKS_PER_THREAD * rayon::current_num_threads());
+    (0..parts.count()).into_par_iter().with_max_len(1).for_each(|task| {
+        let part = parts.part(task);
+        let (top, left) = (part.row - whole.row, part.column - whole.column);
         for index in 0..slabs.count() {
             let (depth, depths) = slabs.slab(index);
-            let a = &packed_a[(index * rows + top) * DISTANCE..];
+            let a = &packed_a[(index * whole.rows + top) * DISTANCE..];
             let b = &packed_b[(index * panels * K::COLUMNS + left) * DEPTH..];
-            let start = if depth == 0 { Start::Zero } else { Start::Sum };
             // SAFETY: tasks have rectangles of their own, and `level` has the instructions.
-            unsafe { block::<K>(a, b, depths, start, target, part) };
+            unsafe { block::<K>(a, b, depths, start(depth), target, part) };
         }
     });
 }
 
-/// Rows and columns of c for a task: as many as the second-level cache likes, fewer where cores would be idle.
-fn task_shape<K: Micro>(rows: usize, columns: usize, threads: usize) -> (usize, usize) {
-    let (mut strips, mut panels) = (TASK_STRIPS, TASK_PANELS);
-    let tasks = |strips: usize, panels: usize| {
-        rows.div_ceil(strips * K::ROWS) * columns.div_ceil(panels * K::COLUMNS)
-    };
-    while tasks(strips, panels) < TASKS_PER_THREAD * threads && strips * panels > 1 {
-        if strips * K::ROWS >= panels * K::COLUMNS || panels == 1 {
-            strips = strips.div_ceil(2);
-        } else {
-            panels = panels.div_ceil(2);
-        }
-    }
-    (strips * K::ROWS, panels * K::COLUMNS)
-}
-
 thread_local! {
-    /// Memory for packed operands, kept from call to call.
-    static MEMORY: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
+    /// Memory for packed operands, kept from call to call. There may be several: a thread that waits for others may be given
+    /// another product meanwhile.
+    static MEMORY: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Lends memory of this thread, beginning with a line of the cache. Its content is of no meaning.
 fn with_buffer(length: usize, body: impl FnOnce(&mut [f32])) {
     const LINE: usize = 64;
-    // It is taken rather than borrowed: a thread that waits for others may be given another product meanwhile.
-    let mut memory = MEMORY.take();
+    let mut memory = MEMORY.with_borrow_mut(Vec::pop).unwrap_or_default();
     if memory.len() < length + LINE {
         memory = vec![0.0; length + LINE];
     }
     let first = memory.as_ptr().align_offset(LINE).min(LINE);
     body(&mut memory[first..][..length]);
-    MEMORY.set(memory);
+    MEMORY.with_borrow_mut(|kept| kept.push(memory));
 }
 
 #[cfg(test)]
@@ -325,7 +387,7 @@ mod tests {
     }
 
     /// Every edge of tiles, panels, slabs and blocks.
-    const SHAPES: [[usize; 3]; 9] = [
+    const SHAPES: [[usize; 3]; 10] = [
         [1, 1, 1],
         [2, 1, 1],
         [16, 16, 16],
@@ -335,6 +397,7 @@ mod tests {
         [BLOCK_ROWS + 1, 17, 5],
         [3, BLOCK_COLUMNS + 1, 2],
         [2, 3, SHARED_DEPTH + 1],
+        [350, 370, 300],
     ];
 
     fn agrees<K: Micro>() {

@@ -137,6 +137,8 @@ pub(super) trait Micro {
 /// All functions want the machine to have its instructions; pointers point to as many elements as are moved.
 trait Vector: Copy {
     const LANES: usize;
+    /// Says that two vectors will be used soon.
+    fn expect(at: *const f32);
     unsafe fn splat(value: f32) -> Self;
     unsafe fn load(from: *const f32) -> Self;
     unsafe fn load_first(from: *const f32, count: usize) -> Self;
@@ -161,6 +163,10 @@ unsafe fn tile_body<V: Vector, const ROWS: usize, const VECTORS: usize>(
     unsafe {
         let mut sums = [[V::splat(0.0); VECTORS]; ROWS];
         let (mut a, mut b, mut c) = (a, b, c);
+        for i in 0..ROWS {
+            // By the time that the sums are complete, the tile of c is at hand.
+            V::expect(c.wrapping_add(i.wrapping_mul(tile.stride)));
+        }
         for _ in 0..tile.depth {
             let mut from_b = [V::splat(0.0); VECTORS];
             for (v, from_b) in from_b.iter_mut().enumerate() {
@@ -263,6 +269,9 @@ impl Vector for [f32; 4] {
     const LANES: usize = 4;
 
     #[inline(always)]
+    fn expect(_: *const f32) {}
+
+    #[inline(always)]
     unsafe fn splat(value: f32) -> Self {
         [value; 4]
     }
@@ -314,6 +323,15 @@ mod x86 {
     /// The vector functions that differ by the names of instructions alone.
     macro_rules! instructions {
         ($splat:ident, $load:ident, $store:ident, $add:ident, $add_product:ident) => {
+            #[inline(always)]
+            fn expect(at: *const f32) {
+                // SAFETY: every processor of the architecture has it, and nothing is read.
+                unsafe {
+                    _mm_prefetch::<_MM_HINT_T0>(at.cast());
+                    _mm_prefetch::<_MM_HINT_T0>(at.wrapping_add(Self::LANES).cast());
+                }
+            }
+
             #[inline(always)]
             unsafe fn splat(value: f32) -> Self {
                 // SAFETY: as the caller promises.
