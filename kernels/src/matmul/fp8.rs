@@ -48,14 +48,14 @@ pub fn matmul_fp8(
     quant: usize,
     c: &mut [f32],
 ) {
-    let b = Blocks { elements: b, scales: scale_b, k, quant };
-    let a = Blocks { elements: a, scales: scale_a, k, quant };
+    let b = Blocks::new(b, scale_b, k, quant);
+    let a = Blocks::new(a, scale_a, k, quant);
     let shape = Shape { m: a.rows(), n: b.rows(), k };
     packed::multiply(shape, a.scaled(), Second::Transposed(b.scaled()), c);
 }
 
 /// [`matmul_fp8`] on all cores.
-#[kernel_bench(of = matmul_fp8, parallel, threshold = tuned(4_000_000))]
+#[kernel_bench(of = matmul_fp8, parallel, threshold = tuned(6_000_000))]
 pub fn matmul_fp8_parallel(
     a: &[F8E4M3],
     b: &[F8E4M3],
@@ -65,8 +65,8 @@ pub fn matmul_fp8_parallel(
     quant: usize,
     c: &mut [f32],
 ) {
-    let b = Blocks { elements: b, scales: scale_b, k, quant };
-    let a = Blocks { elements: a, scales: scale_a, k, quant };
+    let b = Blocks::new(b, scale_b, k, quant);
+    let a = Blocks::new(a, scale_a, k, quant);
     let shape = Shape { m: a.rows(), n: b.rows(), k };
     packed::multiply_parallel(shape, a.scaled(), Second::Transposed(b.scaled()), c);
 }
@@ -82,8 +82,8 @@ pub fn matmul_fp8_dequantised(
     quant: usize,
     c: &mut [f32],
 ) {
-    let b = Blocks { elements: b, scales: scale_b, k, quant };
-    let a = Blocks { elements: a, scales: scale_a, k, quant };
+    let b = Blocks::new(b, scale_b, k, quant);
+    let a = Blocks::new(a, scale_a, k, quant);
     let shape = Shape { m: a.rows(), n: b.rows(), k };
     with_sums((shape.m + shape.n) * k, |wide| {
         let (wide_a, wide_b) = wide.split_at_mut(shape.m * k);
@@ -106,8 +106,8 @@ pub fn matmul_fp8_blockwise(
     quant: usize,
     c: &mut [f32],
 ) {
-    let b = Blocks { elements: b, scales: scale_b, k, quant };
-    let a = Blocks { elements: a, scales: scale_a, k, quant };
+    let b = Blocks::new(b, scale_b, k, quant);
+    let a = Blocks::new(a, scale_a, k, quant);
     let (m, n) = (a.rows(), b.rows());
     c.fill(0.0);
     with_sums(quant * quant, |sums| {
@@ -262,9 +262,15 @@ struct Blocks<'a> {
     scales: &'a [f32],
     k: usize,
     quant: usize,
+    /// Blocks of a row.
+    across: usize,
 }
 
 impl<'a> Blocks<'a> {
+    fn new(elements: &'a [F8E4M3], scales: &'a [f32], k: usize, quant: usize) -> Self {
+        Blocks { elements, scales, k, quant, across: k.div_ceil(quant) }
+    }
+
     fn rows(self) -> usize {
         self.elements.len() / self.k
     }
@@ -272,7 +278,7 @@ impl<'a> Blocks<'a> {
     /// The factor of the block that an element is in.
     #[inline(always)]
     fn scale(self, row: usize, column: usize) -> f32 {
-        self.scales[row / self.quant * self.k.div_ceil(self.quant) + column / self.quant]
+        self.scales[row / self.quant * self.across + column / self.quant]
     }
 
     /// Elements of a row, without their factors.
@@ -285,13 +291,12 @@ impl<'a> Blocks<'a> {
     #[inline(always)]
     fn read_scaled(self, row: usize, column: usize, to: &mut [f32]) {
         self.read(row, column, to);
-        let mut first = 0;
+        let scales = &self.scales[row / self.quant * self.across..];
+        let (mut first, mut block) = (0, column / self.quant);
         while first < to.len() {
-            let left_in_block = self.quant - (column + first) % self.quant;
-            let end = to.len().min(first.saturating_add(left_in_block));
-            let scale = self.scale(row, column + first);
-            to[first..end].iter_mut().for_each(|to| *to *= scale);
-            first = end;
+            let end = to.len().min((block + 1).saturating_mul(self.quant) - column);
+            to[first..end].iter_mut().for_each(|to| *to *= scales[block]);
+            (first, block) = (end, block + 1);
         }
     }
 
@@ -358,7 +363,7 @@ mod tests {
     fn rows_that_begin_within_a_block_get_the_factors_of_their_blocks() {
         let elements = vec![F8E4M3::from_f32(1.0); 3 * 7];
         let scales = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
-        let matrix = Blocks { elements: &elements, scales: &scales, k: 7, quant: 3 };
+        let matrix = Blocks::new(&elements, &scales, 7, 3);
         let mut row = [0.0; 5];
         matrix.read_scaled(2, 1, &mut row);
         assert_eq!(row, [1.0, 1.0, 2.0, 2.0, 2.0]);

@@ -35,7 +35,7 @@ pub fn matmul_fp8_tensor(
 }
 
 /// [`matmul_fp8_tensor`] on all cores.
-#[kernel_bench(of = matmul_fp8_tensor, parallel, threshold = tuned(4_000_000))]
+#[kernel_bench(of = matmul_fp8_tensor, parallel, threshold = tuned(8_000_000))]
 pub fn matmul_fp8_tensor_parallel(
     a: &[F8E4M3],
     b: &[F8E4M3],

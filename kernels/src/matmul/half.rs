@@ -85,7 +85,7 @@ pub fn matmul_half<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
 }
 
 /// [`matmul_half`] on all cores.
-#[kernel_bench(of = matmul_half, parallel, threshold = tuned(4_000_000), types = [f16, bf16])]
+#[kernel_bench(of = matmul_half, parallel, threshold = tuned(10_000_000), types = [f16, bf16])]
 pub fn matmul_half_parallel<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
     let (m, k) = (c.len() / n, b.len() / n);
     with_sums(c.len(), |sums| {
