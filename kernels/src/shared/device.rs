@@ -1,7 +1,12 @@
 //! Entry points of device code.
 
 /// The headers that all CUDA sources of the library may include.
-pub const COMMON: &[(&str, &str)] = &[("common.cuh", include_str!("../../cuda/common.cuh"))];
+pub const COMMON: &[(&str, &str)] = &[
+    ("common.cuh", include_str!("../../cuda/common.cuh")),
+    ("matmul_plain.cuh", include_str!("../../cuda/matmul_plain.cuh")),
+    ("matmul_tensor.cuh", include_str!("../../cuda/matmul_tensor.cuh")),
+    ("wgmma.cuh", include_str!("../../cuda/wgmma.cuh")),
+];
 
 /// The entry point for an element type: `entry!(T, "add")` is `add_f32`, `add_f16` or `add_bf16`.
 macro_rules! entry {
