@@ -8,9 +8,8 @@ use rayon::prelude::*;
 use super::packed::{self, Second, Shape};
 use super::reference::product_f64;
 use super::tensor::{Entries, Product};
-use crate::shared::simd::widen_f16;
 use crate::shared::tasks::GRAIN;
-use crate::shared::{BLOCK, COMMON, Float, vectorise};
+use crate::shared::{COMMON, Float, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul_half.cu")).named("matmul_half.cu").headers(COMMON);
@@ -20,9 +19,6 @@ pub trait Half: Float {
     /// Entry points of device code.
     #[doc(hidden)]
     const ENTRIES: HalfEntries;
-
-    /// The same numbers as f32.
-    fn widen(from: &[Self], to: &mut [f32]);
 }
 
 /// Names that are of no interest outside of this file.
@@ -37,11 +33,6 @@ impl Half for f16 {
         slim: "matmul_half_slim_f16",
         plain: "matmul_half_plain_f16",
     });
-
-    #[inline(always)]
-    fn widen(from: &[Self], to: &mut [f32]) {
-        widen_f16(from, to);
-    }
 }
 
 impl Half for bf16 {
@@ -51,11 +42,6 @@ impl Half for bf16 {
         slim: "matmul_half_slim_bf16",
         plain: "matmul_half_plain_bf16",
     });
-
-    #[inline(always)]
-    fn widen(from: &[Self], to: &mut [f32]) {
-        from.iter().zip(to).for_each(|(from, to)| *to = Float::to_f32(*from));
-    }
 }
 
 /// c ← a·bᵗ for a of m rows of k and b of n rows of k, of 16-bit floats that become f32 while they are packed.
@@ -134,15 +120,11 @@ fn widened<T: Half>(matrix: &[T], k: usize) -> impl packed::Read + '_ {
     move |row, column, to: &mut [f32]| T::widen(&matrix[row * k + column..][..to.len()], to)
 }
 
-/// Rounds sums to the nearest, ties to even.
-fn narrow<T: Float>(sums: &[f32], c: &mut [T]) {
-    #[inline(always)]
-    fn body<T: Float>(sums: &[f32], c: &mut [T]) {
-        for (sums, c) in sums.chunks(BLOCK).zip(c.chunks_mut(BLOCK)) {
-            T::write(c, |c| c.copy_from_slice(sums));
-        }
+// Rounds sums to the nearest, ties to even.
+vectorise! {
+    fn narrow<T: Float>(sums: &[f32], c: &mut [T]) {
+        T::narrow(sums, c);
     }
-    vectorise!(body::<T>, (sums, c));
 }
 
 thread_local! {
