@@ -22,13 +22,6 @@ static constexpr unsigned int EXTRA = 2;
 // The maximum of no scores: finite, so that the difference of two of them is 0.
 static constexpr float LOWEST = -3.402823466e38f;
 
-// 2^x.
-static __device__ __forceinline__ float power_of_two(float x) {
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-    return power;
-}
-
 // Scores are scaled by 1 / √head_dim, and by log₂ e, as powers of two are cheaper than those of e.
 static __device__ __forceinline__ float scale_of(unsigned int head_dim) {
     return 1.44269504f * rsqrtf(static_cast<float>(head_dim));

@@ -158,13 +158,6 @@ static __device__ __forceinline__ unsigned int rounded_pair(__nv_bfloat16, float
     return *reinterpret_cast<const unsigned int*>(&pair);
 }
 
-// 2^x, good to 2 units in the last place; 0 for −∞.
-static __device__ __forceinline__ float power_of_two(float x) {
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-    return power;
-}
-
 // ---- attention
 
 // The part of a block that is the same for all roles.
