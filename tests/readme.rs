@@ -23,8 +23,26 @@ fn the_variant_of_the_page_about_gpus_is_that_of_the_example() {
 }
 
 #[test]
+fn the_page_about_adding_a_kernel_shows_one_of_the_library() {
+    let page = include_str!("../docs/adding-a-kernel.md");
+    let shown = |language: &str| {
+        let begun = page.split(&format!("```{language}\n")).nth(1).expect("an example");
+        begun.split("```").next().expect("its end").trim_end()
+    };
+    assert!(include_str!("../kernels/src/elementwise.rs").contains(shown("rust")));
+    assert!(include_str!("../kernels/cuda/elementwise.cu").contains(shown("cuda")));
+}
+
+#[test]
 fn no_page_waits_for_its_figures() {
-    for page in [README, include_str!("../docs/gpu.md"), include_str!("../docs/statistics.md")] {
+    let pages = [
+        README,
+        include_str!("../docs/adding-a-kernel.md"),
+        include_str!("../docs/gpu.md"),
+        include_str!("../docs/kernels.md"),
+        include_str!("../docs/statistics.md"),
+    ];
+    for page in pages {
         let is_left =
             |word: &str| word.len() > 6 && word.chars().all(|c| c.is_ascii_uppercase() || c == '-');
         let left = page.lines().find(|line| is_left(line.trim()));

@@ -1,8 +1,8 @@
-//! Kernels of transformer inference and numerics, as serial, parallel and CUDA variants.
+//! Kernels of transformer inference and training and of numerical back ends, as serial, parallel and CUDA variants.
 //!
-//! One file is one family. Every kernel has an independent reference in `f64`, natural axes and, for its parallel
-//! variant, the threshold that its author claims; `cargo run --example suite` finds out whether the claim holds. The
-//! thresholds in `kbench.toml` were measured by `cargo run --release --example suite -- --thorough --tune`.
+//! A module is a family; what families have in common is in [`shared`]. Every kernel has an independent reference in `f64`,
+//! natural axes and, for its parallel variant, the threshold that its author claims; `cargo run --example suite` finds out
+//! whether the claim holds. What was measured (`-- --tune`) is in `kbench.toml`.
 
 #![deny(unsafe_code)] // the modules that call instructions of the processor have an exception
 
