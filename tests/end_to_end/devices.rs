@@ -42,14 +42,14 @@ impl Machine {
         folder
     }
 
-    /// The suite's CUDA variants, checked on this machine.
+    /// CUDA variants, checked on this machine.
     fn run(&self) -> Finished {
-        suite(&["--test", "--variant", "saxpy_cuda"], Some(&self.library()))
+        program(&["--test", "--variant", "saxpy_cuda"], Some(&self.library()))
     }
 }
 
-/// The example that has CUDA variants, on a machine without CUDA but for what is in a folder.
-fn suite(arguments: &[&str], library: Option<&Path>) -> Finished {
+/// A small program that has CUDA variants, on a machine without CUDA but for what is in a folder.
+fn program(arguments: &[&str], library: Option<&Path>) -> Finished {
     build(&[]);
     let deps = std::env::current_exe().expect("a path");
     let folder = deps.parent().and_then(Path::parent).expect("the folder of this build");
@@ -57,7 +57,7 @@ fn suite(arguments: &[&str], library: Option<&Path>) -> Finished {
 }
 
 /// The same, built so that a panic ends the process: none can be caught.
-fn suite_that_aborts(arguments: &[&str], library: Option<&Path>) -> Finished {
+fn program_that_aborts(arguments: &[&str], library: Option<&Path>) -> Finished {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aborting");
     let target = folder.to_str().expect("a path in Unicode");
     build(&["--config", "profile.dev.panic=\"abort\"", "--target-dir", target]);
@@ -66,7 +66,7 @@ fn suite_that_aborts(arguments: &[&str], library: Option<&Path>) -> Finished {
 
 fn build(flags: &[&str]) {
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--quiet", "--example", "suite"])
+        .args(["build", "--quiet", "--package", "campaign", "--bin", "subject_times"])
         .args(flags)
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .status();
@@ -74,7 +74,7 @@ fn build(flags: &[&str]) {
 }
 
 fn run_in(folder: &Path, arguments: &[&str], library: Option<&Path>) -> Finished {
-    let mut command = Command::new(folder.join("examples/suite"));
+    let mut command = Command::new(folder.join("subject_times"));
     command.args(arguments).env_remove("LD_LIBRARY_PATH").env_remove("CUDA_PATH");
     command.env_remove("CUDA_HOME").env_remove("CUDA_ROOT");
     if let Some(library) = library {
@@ -88,13 +88,13 @@ fn run_in(folder: &Path, arguments: &[&str], library: Option<&Path>) -> Finished
 fn assert_skipped(run: &Finished, reason: &str) {
     run.assert_code(0);
     run.assert_stdout(&format!("saxpy/saxpy_cuda/f32/n=1024 ... ignored, {reason}"));
-    run.assert_stdout("test result: ok. 0 passed; 0 failed; 4 ignored;");
+    run.assert_stdout("test result: ok. 0 passed; 0 failed; 5 ignored;");
     assert!(!run.stderr.contains("panicked"), "{}", run.stderr);
 }
 
 /// Whether this machine has a driver of its own, which nothing here can take away.
 fn has_driver() -> bool {
-    let output = suite(&["--test", "--variant", "saxpy_cuda"], None);
+    let output = program(&["--test", "--variant", "saxpy_cuda"], None);
     let has = !output.stdout.contains("no CUDA driver");
     if has {
         eprintln!("skipped: this machine has a CUDA driver");
@@ -107,7 +107,7 @@ fn every_lack_has_its_own_reason() {
     if has_driver() {
         return;
     }
-    let without = suite(&["--test", "--variant", "saxpy_cuda"], None);
+    let without = program(&["--test", "--variant", "saxpy_cuda"], None);
     assert_skipped(&without, "no CUDA driver: libcuda.so.1 is not found");
     let old = Machine { version: 12_040, ..MODERN };
     let too_old = "the CUDA driver is too old: it speaks CUDA 12.4, and kbench needs 13.0";
@@ -128,30 +128,30 @@ fn nothing_panics_that_nobody_could_catch() {
         return;
     }
     let test = ["--test", "--variant", "saxpy_cuda"];
-    assert_skipped(&suite_that_aborts(&test, None), "no CUDA driver: libcuda.so.1 is not found");
+    assert_skipped(&program_that_aborts(&test, None), "no CUDA driver: libcuda.so.1 is not found");
     let no_device = Machine { count: 0, ..MODERN }.library();
-    assert_skipped(&suite_that_aborts(&test, Some(&no_device)), "no CUDA device: ");
-    let list = suite_that_aborts(&["--list", "--variant", "saxpy_cuda"], Some(&no_device));
+    assert_skipped(&program_that_aborts(&test, Some(&no_device)), "no CUDA device: ");
+    let list = program_that_aborts(&["--list", "--variant", "saxpy_cuda"], Some(&no_device));
     list.assert_code(0);
     list.assert_stdout("saxpy/saxpy_cuda/f32/n=1024: benchmark");
     let few = ["--kernel", "saxpy", "--size", "n=1024", "--quick", "--budget", "1s"];
-    let run = suite_that_aborts(&few, Some(&MODERN.library()));
+    let run = program_that_aborts(&few, Some(&MODERN.library()));
     run.assert_code(0);
-    run.assert_stdout("2 measured, 0 failed, 1 skipped");
+    run.assert_stdout("1 measured, 0 failed, 1 skipped");
 }
 
 #[test]
 fn gpus_can_be_switched_off() {
-    let off = suite(&["--test", "--variant", "saxpy_cuda", "--no-gpu"], None);
+    let off = program(&["--test", "--variant", "saxpy_cuda", "--no-gpu"], None);
     assert_skipped(&off, "GPUs are switched off by --no-gpu");
 }
 
 #[test]
 fn listing_touches_no_hardware_and_names_a_variant_once_per_size() {
-    let list = suite(&["--list", "--format", "terse", "--kernel", "saxpy"], None);
+    let list = program(&["--list", "--format", "terse", "--kernel", "saxpy"], None);
     list.assert_code(0);
     let names: Vec<&str> = list.stdout.lines().filter(|l| l.contains("/saxpy_cuda/")).collect();
-    assert_eq!(names.len(), 4, "{}", list.stdout);
+    assert_eq!(names.len(), 5, "{}", list.stdout);
 }
 
 #[test]
@@ -160,8 +160,8 @@ fn a_skipped_variant_is_one_row_of_a_run() {
         return;
     }
     let arguments = ["--kernel", "saxpy", "--size", "n=1024", "--quick", "--budget", "1s"];
-    let run = suite(&arguments, None);
+    let run = program(&arguments, None);
     run.assert_code(0);
     run.assert_stdout("saxpy_cuda: skipped: no CUDA driver");
-    run.assert_stdout("2 measured, 0 failed, 1 skipped");
+    run.assert_stdout("1 measured, 0 failed, 1 skipped");
 }
