@@ -9,7 +9,7 @@ use super::tiled;
 /// Multiplications that make a task: fewer are not worth one.
 const TASK: usize = 1 << 18;
 
-/// c[i] ← a[i]·b[i] for `batch` pairs of m × k and k × n matrices, by the packed engine.
+/// cᵢ ← aᵢ·bᵢ for `batch` pairs of m × k and k × n matrices, by the packed engine.
 #[kernel_bench(
     sizes = [
         "tiny" => (batch = 4, m = 16, n = 16, k = 16),

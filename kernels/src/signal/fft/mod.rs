@@ -91,7 +91,7 @@ pub fn fft_plan(n: usize) -> Plan {
     Plan::new(n)
 }
 
-/// out[k] ← Σⱼ x[j] · e^(−2πi·jk/n)
+/// outₖ ← Σⱼ xⱼ · e^(−2πi·jk/n)
 #[kernel_bench(
     sizes = ["tiny" => (n = 1 << 8), "small" => (n = 1 << 10), "medium" => (n = 1 << 14), "large" => (n = 1 << 20)],
     inputs = |n| (normal(2 * n), Plan::new(n), zeros(2 * n)),
