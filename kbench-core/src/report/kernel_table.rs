@@ -192,18 +192,44 @@ pub(super) fn bare_size(size: &str) -> String {
 fn name(row: &RowReport, above: Option<&RowReport>, limit: usize) -> String {
     let is_same = above.is_some_and(|above| above.variant == row.variant && above.mode != row.mode);
     match row.mode == Mode::Warm.name() {
-        true => shorten(row.variant, limit),
+        true => shorten(row, limit),
         false if is_same => format!("  {}", row.mode),
         false => {
             let room = limit.saturating_sub(row.mode.len() + 1).max(SHORTEST_NAME);
-            format!("{} {}", shorten(row.variant, room), row.mode)
+            format!("{} {}", shorten(row, room), row.mode)
         }
     }
 }
 
-fn shorten(name: &str, limit: usize) -> String {
+/// A variant's name within so many columns: without the kernel's name in front, which the title has, and then without its end.
+fn shorten(row: &RowReport, limit: usize) -> String {
+    let name = row.variant;
     if name.chars().count() <= limit {
         return name.to_owned();
     }
+    let kernel = row.kernel.rsplit("::").next().unwrap_or_default();
+    let rest = name.strip_prefix(kernel).filter(|rest| rest.starts_with('_'));
+    let name = rest.map_or_else(|| name.to_owned(), |rest| format!("…{rest}"));
+    if name.chars().count() <= limit {
+        return name;
+    }
     name.chars().take(limit.saturating_sub(1)).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::row::tests::row;
+    use super::*;
+
+    #[test]
+    fn a_long_name_loses_the_kernel_in_front_before_it_loses_its_end() {
+        let named = |kernel: &str, variant| RowReport { kernel: kernel.into(), ..row(variant, 1) };
+        let tiled = named("kernels::attention::attention", "attention_cuda_tiled");
+        assert_eq!(shorten(&tiled, 20), "attention_cuda_tiled");
+        assert_eq!(shorten(&tiled, 12), "…_cuda_tiled");
+        assert_eq!(shorten(&tiled, 9), "…_cuda_t…");
+        let base = named("kernels::attention::attention", "attention");
+        assert_eq!(shorten(&base, 6), "atten…");
+        assert_eq!(shorten(&named("demo::sum", "summation"), 6), "summa…");
+    }
 }
