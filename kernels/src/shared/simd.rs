@@ -80,8 +80,9 @@ fn run_with_avx2<R>(mut function: impl FnMut() -> R) -> R {
     function()
 }
 
-/// Defines a function that is compiled for every [`Level`], and that calls the best one that this machine has; or, as
-/// `vectorise!(body, (x, y))`, calls a function of the same name in this way.
+/// Defines a function that is compiled for every [`Level`], and that calls the best version that this machine has.
+///
+/// A function that exists is called in the same way by `vectorise!(body, (x, y))`; it must be `#[inline(always)]`.
 ///
 /// All that is called in its loops must be `#[inline(always)]`, and named: a closure, or a function that is passed as a
 /// value, may be left outside by the compiler, and is then compiled for [`Level::Baseline`].
