@@ -33,7 +33,7 @@
 /// | `reference = path` | independent oracle; each parameter has the kernel's type or its `f64` twin | the kernel's own function |
 /// | `tolerance = 1e-5` | relative | 8·u·√r for round-off u and r = work per output element (at most the inputs) |
 /// | `work = \|rows, dim\| ..` | amount of work, which thresholds count and the default tolerance follows | product of the axes |
-/// | `flops`, `bytes` | operations and bytes of one call | none; every slice once |
+/// | `flops`, `bytes` | operations and bytes of one call; `bytes = \|_\| 0` for a kernel whose throughput means nothing | none; every slice once |
 /// | `valid = head_dim % 2 == 0` | sizes at which the kernel is defined; kbench checks at awkward sizes of its own choice | all |
 /// | `types = [f32, f64]` | instances of a generic function; `<f32, 8>` for several parameters | |
 /// | `name = ".."` | name in reports | the function's |
@@ -102,7 +102,7 @@
 ///
 /// A struct as a parameter or result needs `impl kbench::Operand for MyType {}`, and `Clone`. A returned `Result` is a
 /// fallible kernel: an `Err` fails the variant at that size, with its text; one that is a [`Declined`] skips it instead,
-/// for a kernel that needs what not every machine has.
+/// for a kernel that needs what not every machine has. A CUDA variant returns `Err(Declined(reason).into())`.
 ///
 /// # Names
 ///

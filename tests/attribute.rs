@@ -153,6 +153,14 @@ fn types_of_a_variant_go_to_the_kernel_and_constants_into_its_name() {
 }
 
 #[test]
+fn axes_are_found_in_macros_and_a_formula_needs_none() {
+    let wide = entry("scale", "f64", "wide");
+    let valid = wide.valid.expect("a condition");
+    assert_eq!([[2, 8], [16, 4], [3, 8]].map(|size| (valid.holds)(&size)), [true, false, false]);
+    assert_eq!(wide.bytes.map(|bytes| bytes(&[2, 8])), Some(0.0));
+}
+
+#[test]
 fn eight_bit_floats_pass_the_gate() {
     for element in ["F8E4M3", "F8E5M2"] {
         let entry = entry("scale_bytes", element, "scale_bytes");

@@ -2,9 +2,9 @@
 # The complete GPU test suite on a machine that has no Rust.
 #
 #   tests/gpu.sh build [FOLDER]   where there is Rust: builds all executables into FOLDER (default target/gpu-tests)
-#   tests/gpu.sh run [FOLDER]     where there is a GPU: runs them; exits with 1 when a test fails
+#   FOLDER/gpu.sh run             where there is a GPU: runs them; exits with 1 when a test fails
 #
-# FOLDER is all that has to be carried from one to the other; it contains this script.
+# FOLDER is all that has to be carried from one to the other; a copy of this script is in it.
 set -euo pipefail
 
 build() {

@@ -23,14 +23,28 @@ fn the_variant_of_the_page_about_gpus_is_that_of_the_example() {
 }
 
 #[test]
-fn the_page_about_adding_a_kernel_shows_one_of_the_library() {
+fn the_page_about_adding_a_kernel_shows_those_of_the_library() {
     let page = include_str!("../docs/adding-a-kernel.md");
-    let shown = |language: &str| {
-        let begun = page.split(&format!("```{language}\n")).nth(1).expect("an example");
-        begun.split("```").next().expect("its end").trim_end()
+    let shown = |language: &str| -> Vec<&str> {
+        let begun = page.split(&format!("```{language}\n")).skip(1).collect::<Vec<_>>();
+        begun.iter().map(|rest| rest.split("```").next().expect("its end")).collect()
     };
-    assert!(include_str!("../kernels/src/elementwise.rs").contains(shown("rust")));
-    assert!(include_str!("../kernels/cuda/elementwise.cu").contains(shown("cuda")));
+    let rust = shown("rust");
+    let (file, fragments) = rust.split_first().expect("an example");
+    assert_eq!(*file, include_str!("../kernels/src/elementwise/saxpy.rs"), "a complete file");
+    // Fragments are real as well, and compiled; one of them is an example in the documentation of `Float`.
+    let sources = [
+        include_str!("../kernels/src/normalisation/soft.rs").to_owned(),
+        include_str!("../kernels/src/shared/float.rs").replace("/// ", ""),
+    ];
+    for fragment in fragments {
+        assert!(sources.iter().any(|source| source.contains(fragment)), "{fragment}");
+    }
+    let device = shown("cuda");
+    assert!(!fragments.is_empty() && !device.is_empty());
+    for fragment in device {
+        assert!(include_str!("../kernels/cuda/elementwise.cu").contains(fragment), "{fragment}");
+    }
 }
 
 #[test]

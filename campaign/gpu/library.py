@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """The CUDA variants of the library beside PyTorch, on one machine in one script.
 
-Usage: campaign/gpu/library.py SUITE [FOLDER [KERNEL...]]
+Usage: [BUDGET=5s] [TYPES=f32,f16,...] campaign/gpu/library.py SUITE [FOLDER [KERNEL...]]
 
 SUITE is the example of that name. PyTorch's operations are timed as kbench times cold calls: two events around one call,
-after twice the second-level cache was overwritten; the median of many. What two events take around nothing is subtracted
-from both. FOLDER (default target/gpu/library) gets kbench's results as CSV and the table as library.md.
+after more than twice the second-level cache was overwritten and read, and as much was written as the call writes; the median of
+many. What two events take around nothing is subtracted from both. FOLDER (default target/gpu/library) gets kbench's results as CSV and the table as library.md. BUDGET is
+what kbench may take for measuring a kernel, TYPES leaves element types out.
 """
 
 import csv
+import json
+import os
+import re
 import statistics
 import subprocess
 import sys
@@ -26,8 +30,11 @@ MOST_CALLS, LONGEST_MS = 200, 1000.0
 class Case:
     """One kernel at one size: flags that select it, and what PyTorch does with the same data."""
 
-    def __init__(self, kernel, types, size, make, call):
-        self.kernel, self.types, self.size, self.make, self.call = kernel, types, size, make, call
+    def __init__(self, kernel, types, size, make, call, variants=()):
+        """The call gives its result, which is what it writes."""
+        self.kernel, self.size, self.make, self.call, self.variants = kernel, size, make, call, variants
+        wanted = os.environ.get("TYPES", ",".join(types)).split(",")
+        self.types = [name for name in types if name in wanted]
 
 
 def matrix(rows=ROWS, columns=DIM):
@@ -86,48 +93,63 @@ def integers(side):
 
 ELEMENTS = {"n": ROWS * DIM}
 TABLE = {"rows": ROWS, "dim": DIM}
+PAIRS = {"batch": 16, "seq": ROWS // 16, "dim": DIM}
+LOGITS = {"rows": ROWS, "classes": DIM}
 CUBE = {"m": 4096, "n": 4096, "k": 4096}
 HEADS = {"batch": 4, "heads": 32, "kv_heads": 32, "seq": 4096, "head_dim": 128}
+BOTH = ["f32", "f16"]
 
+# The results of the products of 8 bits are f32, which is what their rows are called.
 CASES = [
-    Case("add", FLOATS, ELEMENTS, two(matrix()), lambda x, y: x + y),
-    Case("mul", FLOATS, ELEMENTS, two(matrix()), lambda x, y: x * y),
-    Case("div", FLOATS, ELEMENTS, two(matrix()), lambda x, y: x / y),
-    Case("relu", FLOATS, ELEMENTS, one(matrix()), F.relu),
-    Case("gelu", FLOATS, ELEMENTS, one(matrix()), F.gelu),
-    Case("gelu_tanh", FLOATS, ELEMENTS, one(matrix()), lambda x: F.gelu(x, approximate="tanh")),
-    Case("silu", FLOATS, ELEMENTS, one(matrix()), F.silu),
-    Case("dropout", FLOATS, ELEMENTS, one(matrix()), lambda x: F.dropout(x, 0.1)),
-    Case("rms_norm", FLOATS, TABLE, with_weight(1), lambda x, w: F.rms_norm(x, (DIM,), w, 1e-5)),
-    Case("layer_norm", FLOATS, TABLE, with_weight(2), lambda x, w, b: F.layer_norm(x, (DIM,), w, b)),
-    Case("softmax", FLOATS, TABLE, one(matrix()), lambda x: F.softmax(x, dim=-1)),
-    Case("mse", FLOATS, TABLE, two(matrix()), F.mse_loss),
-    Case("cross_entropy", FLOATS, TABLE, with_targets, F.cross_entropy),
-    Case("matmul", ["f32"], CUBE, square(4096), torch.mm),
+    Case("add", BOTH, ELEMENTS, two(matrix()), lambda x, y: x + y),
+    Case("mul", BOTH, ELEMENTS, two(matrix()), lambda x, y: x * y),
+    Case("div", BOTH, ELEMENTS, two(matrix()), lambda x, y: x / y),
+    Case("relu", BOTH, ELEMENTS, one(matrix()), F.relu),
+    Case("gelu", BOTH, ELEMENTS, one(matrix()), F.gelu),
+    Case("gelu_tanh", BOTH, ELEMENTS, one(matrix()), lambda x: F.gelu(x, approximate="tanh")),
+    Case("silu", BOTH, ELEMENTS, one(matrix()), F.silu),
+    Case("dropout", BOTH, ELEMENTS, one(matrix()), lambda x: F.dropout(x, 0.1)),
+    Case("rms_norm", BOTH, TABLE, with_weight(1), lambda x, w: F.rms_norm(x, (DIM,), w, 1e-5)),
+    Case("layer_norm", BOTH, TABLE, with_weight(2), lambda x, w, b: F.layer_norm(x, (DIM,), w, b)),
+    Case("softmax", BOTH, TABLE, one(matrix()), lambda x: F.softmax(x, dim=-1)),
+    Case("mse", BOTH, PAIRS, two(matrix()), F.mse_loss),
+    Case("cross_entropy", BOTH, LOGITS, with_targets, F.cross_entropy),
+    Case("matmul", ["f32"], CUBE, square(4096), torch.mm, ["matmul_cuda_tiled", "matmul_cublas"]),
     Case("matmul_half", ["f16", "bf16"], CUBE, square(4096), lambda a, b: torch.mm(a, b.t())),
-    Case("matmul_int8", ["i8"], CUBE, integers(4096), lambda a, b: torch._int_mm(a, b.t())),
+    Case("matmul_int8", ["f32"], CUBE, integers(4096), lambda a, b: torch._int_mm(a, b.t())),
     Case(
         "matmul_fp8_tensor",
-        ["e4m3"],
+        ["f32"],
         CUBE,
         bytes_of_matrices(4096),
         lambda a, b, s, t: torch._scaled_mm(a, b, scale_a=s, scale_b=t, out_dtype=torch.bfloat16),
     ),
-    Case("attention_prefill", ["f16", "bf16"], HEADS, heads(4, 32, 4096, 128), F.scaled_dot_product_attention),
+    Case(
+        "attention_prefill",
+        ["bf16"],
+        HEADS,
+        heads(4, 32, 4096, 128),
+        F.scaled_dot_product_attention,
+        ["attention_prefill_cuda_hopper"],
+    ),
     Case(
         "attention_causal",
-        ["f16", "bf16"],
+        ["bf16"],
         HEADS,
         heads(4, 32, 4096, 128),
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        ["attention_causal_cuda_hopper"],
     ),
 ]
 
 
-def timed(call, flush):
-    """Milliseconds between two events around one call, after the cache was overwritten."""
+def timed(call, flush, written):
+    """Milliseconds between two events around one call that writes so many bytes, after the cache was overwritten and read,
+    and so many bytes were written again."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     flush.zero_()
+    torch.any(flush)
+    flush[:written].zero_()
     start.record()
     call()
     end.record()
@@ -135,24 +157,26 @@ def timed(call, flush):
     return start.elapsed_time(end)
 
 
-def median_ms(call, flush):
-    first = max(timed(call, flush) for _ in range(3))
+def median_ms(call, flush, written=0):
+    first = max(timed(call, flush, written) for _ in range(3))
     calls = int(min(MOST_CALLS, max(10, LONGEST_MS / max(first, 1e-3))))
-    return statistics.median(timed(call, flush) for _ in range(calls))
+    return statistics.median(timed(call, flush, written) for _ in range(calls))
 
 
 def pytorch(cases):
-    """Milliseconds of every case and element type that PyTorch can do."""
+    """Microseconds by kernel and element type, of those that PyTorch can do."""
     torch.backends.cuda.matmul.allow_tf32 = False
     cache = torch.cuda.get_device_properties(0).L2_cache_size
-    flush = torch.empty(max(4 * cache, 256 << 20), dtype=torch.uint8, device="cuda")
+    flush = torch.empty(max(4 * cache, 256 << 20), dtype=torch.bool, device="cuda")
     overhead = median_ms(lambda: None, flush)
     times = {}
     for case in cases:
         for name in case.types:
             try:
                 data = case.make(FLOATS.get(name))
-                times[case.kernel, name] = median_ms(lambda: case.call(*data), flush) - overhead
+                written = min(case.call(*data).nbytes, cache)
+                time = 1e3 * (median_ms(lambda: case.call(*data), flush, written) - overhead)
+                times.setdefault(case.kernel, {})[name] = time
             except (RuntimeError, NotImplementedError, AttributeError) as error:
                 print(f"PyTorch: {case.kernel} {name}: {error}", file=sys.stderr)
             data = None
@@ -160,48 +184,72 @@ def pytorch(cases):
     return times
 
 
+def in_its_own_process(names):
+    """The same, by a process that is gone when kbench measures: the device is to be kbench's alone."""
+    command = [sys.executable, __file__, "--pytorch", *names]
+    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
+
+
 def ours(suite, case, folder):
     """Rows of kbench's CSV for the CUDA variants of a case."""
     path = folder / f"{case.kernel}.csv"
     axes = [part for axis, value in case.size.items() for part in ("--axis", f"{axis}={value}")]
     command = [suite, "--kernel", case.kernel, "--backend", "cuda", "--cold", "--no-search", "--launches", "3"]
-    command += ["--budget", "12s", "--export", f"csv={path}", *axes]
+    command += ["--type", ",".join(case.types), "--budget", os.environ.get("BUDGET", "5s")]
+    command += ["--variant", ",".join(case.variants)] if case.variants else []
+    command += ["--export", f"csv={path}", *axes]
     outcome = subprocess.run(command, capture_output=True, text=True)
     (folder / f"{case.kernel}.log").write_text(outcome.stdout + outcome.stderr)
     if not path.exists():
         print(f"kbench: {case.kernel}: {outcome.stderr.strip()[-300:]}", file=sys.stderr)
-        return []
+        return [], None
+    copies = re.search(r"copies ([\d.]+) TB/s", outcome.stdout)
     with path.open() as file:
-        return list(csv.DictReader(file))
+        return list(csv.DictReader(file)), float(copies[1]) if copies else None
 
 
-def table(suite, folder, cases, theirs):
-    lines = ["| kernel | type | variant | µs, kbench | µs, PyTorch | PyTorch / kbench | share of ceiling |", "|---|---|---|---|---|---|---|"]
-    for case in cases:
-        for row in ours(suite, case, folder):
-            if row["status"] != "ok":
-                lines.append(f"| {case.kernel} | {row['type']} | {row['variant']} | {row['status']} | | | |")
-                continue
-            time = float(row["time_ns"]) / 1e3
-            reference = theirs.get((case.kernel, row["type"]))
-            share = f"{100 * float(row['ceiling_share']):.1f} %" if row["ceiling_share"] else ""
-            ratio = f"{1e3 * reference / time:.2f} | " if reference else " | "
-            reference = f"{1e3 * reference:.1f}" if reference else ""
-            lines.append(f"| {case.kernel} | {row['type']} | {row['variant']} | {time:.1f} | {reference} | {ratio}{share} |")
-    return "\n".join(lines) + "\n"
+HEADING = """| kernel | type | variant | µs, kbench | µs, PyTorch | PyTorch / kbench | share of copying | share of ceiling |
+|---|---|---|---|---|---|---|---|"""
+
+
+def line(case, row, theirs, copies):
+    """A line of the table; `copies` is what kbench measured copying to be, in TB/s."""
+    cells = [case.kernel, row["type"], row["variant"]]
+    if row["status"] != "ok":
+        return "| " + " | ".join([*cells, row["status"], "", "", "", ""]) + " |"
+    time, reference = float(row["time_ns"]) / 1e3, theirs.get(row["type"])
+    cells.append(f"{time:.1f}")
+    cells += [f"{reference:.1f}", f"{reference / time:.2f}"] if reference else ["", ""]
+    is_known = copies and row["bytes_per_s"]
+    cells.append(f"{float(row['bytes_per_s']) / 1e10 / copies:.0f} %" if is_known else "")
+    cells.append(f"{100 * float(row['ceiling_share']):.0f} %" if row["ceiling_share"] else "")
+    return "| " + " | ".join(cells) + " |"
 
 
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    suite = sys.argv[1]
+    suite, wanted = sys.argv[1], sys.argv[3:]
+    if suite == "--pytorch":
+        wanted = sys.argv[2:]
+    cases = [case for case in CASES if case.types and (not wanted or case.kernel in wanted)]
+    if suite == "--pytorch":
+        print(json.dumps(pytorch(cases)))
+        return
     folder = Path(sys.argv[2] if len(sys.argv) > 2 else "target/gpu/library")
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = sys.argv[3:]
-    cases = [case for case in CASES if not wanted or case.kernel in wanted]
-    text = table(suite, folder, cases, pytorch(cases))
-    (folder / "library.md").write_text(text)
-    print(text)
+    theirs = in_its_own_process(wanted)
+    with (folder / "library.md").open("w") as file:
+        # Line by line, so that nothing is lost when it is stopped.
+        def say(text):
+            for to in (file, sys.stdout):
+                print(text, file=to, flush=True)
+
+        say(HEADING)
+        for case in cases:
+            rows, copies = ours(suite, case, folder)
+            for row in rows:
+                say(line(case, row, theirs.get(case.kernel, {}), copies))
 
 
 main()

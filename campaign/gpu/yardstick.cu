@@ -180,6 +180,19 @@ static void launch(const void* kernel, dim3 blocks, dim3 threads, cudaStream_t s
 
 extern "C" __global__ void empty() {}
 
+// Reads all words. They are 0, which the compiler does not know.
+static __global__ void read_through(uint4* words, size_t count) {
+    const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
+    unsigned int any = 0;
+    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += step) {
+        const uint4 word = words[i];
+        any |= word.x | word.y | word.z | word.w;
+    }
+    if (any != 0) {
+        words[0].x = 1;
+    }
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Cases
 // ---------------------------------------------------------------------------------------------------------------------
@@ -190,6 +203,8 @@ using Work = std::function<void(cudaStream_t)>;
 struct Case {
     std::string kernel;
     std::string size;
+    // Bytes that a call writes.
+    size_t written;
     // Makes the buffers of the case, and gives one call of its kernel, which owns them.
     std::function<Work()> prepare;
 };
@@ -242,7 +257,7 @@ static unsigned int blocks_for(size_t work, size_t work_per_block) {
 }
 
 static Case empty_case() {
-    return {"empty", "threads=1", [] {
+    return {"empty", "threads=1", 0, [] {
         return [](cudaStream_t stream) {
             empty<<<1, 1, 0, stream>>>();
             CHECK(cudaGetLastError());
@@ -251,7 +266,7 @@ static Case empty_case() {
 }
 
 static Case saxpy_case(size_t n) {
-    return {"saxpy", "n=" + std::to_string(n), [n] {
+    return {"saxpy", "n=" + std::to_string(n), n * sizeof(float), [n] {
         const void* saxpy = kernel("saxpy");
         return [n, saxpy, x = uniform(n, 1), y = uniform(n, 2)](cudaStream_t stream) {
             launch(saxpy, blocks_for(n, 256 * 4), 256, stream, 0.5f, x.get(), y.get(), n);
@@ -264,7 +279,7 @@ static std::string rows_size(size_t rows, size_t dim) {
 }
 
 static Case rms_norm_case(size_t rows, size_t dim) {
-    return {"rms_norm", rows_size(rows, dim), [rows, dim] {
+    return {"rms_norm", rows_size(rows, dim), rows * dim * sizeof(float), [rows, dim] {
         const void* rms_norm = kernel("rms_norm");
         return [rows, dim, rms_norm, x = normal(rows * dim, 1), w = normal(dim, 2), out = buffer(rows * dim)](
                    cudaStream_t stream) {
@@ -274,7 +289,7 @@ static Case rms_norm_case(size_t rows, size_t dim) {
 }
 
 static Case softmax_case(size_t rows, size_t dim) {
-    return {"softmax", rows_size(rows, dim), [rows, dim] {
+    return {"softmax", rows_size(rows, dim), rows * dim * sizeof(float), [rows, dim] {
         const void* softmax = kernel("softmax");
         return [rows, dim, softmax, x = normal(rows * dim, 1), out = buffer(rows * dim)](cudaStream_t stream) {
             launch(softmax, blocks_for(rows, 1), 256, stream, x.get(), out.get(), dim);
@@ -284,7 +299,7 @@ static Case softmax_case(size_t rows, size_t dim) {
 
 static Case matmul_tiled_case(size_t side) {
     const std::string length = std::to_string(side);
-    return {"matmul_tiled", "m=" + length + ",n=" + length + ",k=" + length, [side] {
+    return {"matmul_tiled", "m=" + length + ",n=" + length + ",k=" + length, side * side * sizeof(float), [side] {
         const size_t area = side * side;
         const void* matmul = kernel("matmul_tiled");
         return [side, matmul, a = uniform(area, 1), b = uniform(area, 2), c = buffer(area)](cudaStream_t stream) {
@@ -360,13 +375,13 @@ public:
     // Launches under a profiler: without the gate, which a profiler that runs one kernel at a time would never see
     // opened, and without a warm-up by the kernel, whose launches would all be profiled. Overwriting memory brings the
     // clocks up instead.
-    void launch_once(const Work& call) {
+    void launch_once(const Work& call, size_t written) {
         const Clock::time_point begin = Clock::now();
         do {
-            flush();
+            flush(written);
         } while (seconds_since(begin) < WARM_UP_SECONDS);
         for (int i = 0; i < ONCE_LAUNCHES; ++i) {
-            flush();
+            flush(written);
             call(stream);
             CHECK(cudaStreamSynchronize(stream));
         }
@@ -379,16 +394,16 @@ public:
         return std::min(std::max(static_cast<size_t>(calls), size_t{1}), BURST_CALLS_MAX);
     }
 
-    Answer cold(const Work& call) {
+    Answer cold(const Work& call, size_t written) {
         const bool is_long = microseconds_of(call) >= LONG_MICROSECONDS;
         const size_t samples_min = is_long ? COLD_SAMPLES_MIN_OF_LONG : COLD_SAMPLES_MIN;
         std::vector<double> samples, empty_pairs;
         const Clock::time_point begin = Clock::now();
         while (samples.size() < COLD_SAMPLES_MAX &&
                (samples.size() < samples_min || seconds_since(begin) < COLD_SECONDS)) {
-            flush();
+            flush(written);
             samples.push_back(microseconds_of(call));
-            flush();
+            flush(written);
             empty_pairs.push_back(microseconds_of(nothing));
         }
         return {"cold", median(samples), median(empty_pairs), 1, samples.size()};
@@ -448,10 +463,14 @@ private:
         return {mode, median(samples), median(empty_pairs), calls, samples.size()};
     }
 
-    // Leaves nothing of earlier calls in the second-level cache.
-    void flush() {
+    // Leaves nothing of earlier calls in the second-level cache, and as much to be written to memory as the next call writes:
+    // lines that are overwritten are read, which brings them to memory, before so much is written once more.
+    void flush(size_t written) {
         CHECK(cudaCtxResetPersistingL2Cache());
         CHECK(cudaMemsetAsync(flush_memory, 0, flush_bytes, stream));
+        read_through<<<1024, 512, 0, stream>>>(static_cast<uint4*>(flush_memory), flush_bytes / sizeof(uint4));
+        CHECK(cudaGetLastError());
+        CHECK(cudaMemsetAsync(flush_memory, 0, std::min(written, flush_bytes / 2), stream));
         CHECK(cudaStreamSynchronize(stream));
     }
 
@@ -487,7 +506,7 @@ static void time_all(const std::vector<Case>& cases) {
         const Work call = entry.prepare();
         meter.warm_up(call);
         const size_t calls = meter.burst_calls(call);
-        print(entry, meter.cold(call));
+        print(entry, meter.cold(call, entry.written));
         print(entry, meter.hot(call, calls));
         print(entry, meter.graph(call, calls));
     }
@@ -520,7 +539,7 @@ int main(int count, char** arguments) {
             std::fprintf(stderr, "there is no case `%s`; --list shows them\n", arguments[2]);
             return 2;
         }
-        Meter().launch_once(entry->prepare());
+        Meter().launch_once(entry->prepare(), entry->written);
         return 0;
     }
     std::fprintf(stderr, "usage: yardstick [--list | --once CASE]\n");

@@ -87,6 +87,30 @@ fn every_planted_fault_costs_its_rows_and_no_others() {
 }
 
 #[test]
+fn sources_that_were_never_compiled_are_compiled_before_checks_and_kept() {
+    if !has_device() {
+        return;
+    }
+    let cache = std::env::temp_dir().join(format!("kbench-empty-cache-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&cache);
+    let check = |variant: &str| {
+        let arguments = ["--test", "--kernel", "faults", "--variant", variant];
+        Command::new(subject()).args(arguments).env("KBENCH_CACHE", &cache).output().expect("runs")
+    };
+    // The first compiles subject.cu and what kbench has of its own, the second finds it; a mistake is not kept.
+    for (variant, code, words) in
+        [("right", 0, "ok"), ("right", 0, "ok"), ("misspelt", 100, "misspelt.cu does not compile")]
+    {
+        let output = check(variant);
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output));
+        assert!(text(&output).contains(words), "{}", text(&output));
+        assert!(!text(&output).contains("not compiled yet"), "{}", text(&output));
+        assert_eq!(std::fs::read_dir(cache.join("code")).expect("a folder").count(), 2);
+    }
+    std::fs::remove_dir_all(&cache).expect("it is there");
+}
+
+#[test]
 fn kernels_that_work_in_place_are_right_in_every_mode_also_after_timing() {
     if !has_device() {
         return;
@@ -143,6 +167,18 @@ fn flags_choose_modes_and_devices() {
         missing.contains("skipped: there is no CUDA device 77; the driver finds: 0 ("),
         "{missing}"
     );
+}
+
+/// This one needs no device: without one, too, the reason is what was asked for.
+#[test]
+fn functions_of_the_host_find_no_device_when_they_are_switched_off() {
+    for arguments in [&["--kernel", "looks", "--test"][..], &["--kernel", "looks", "--quick"]] {
+        let output = run(&[arguments, &["--no-gpu"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+        assert!(text(&output).contains("GPUs are switched off by --no-gpu"), "{}", text(&output));
+        let output = run(arguments);
+        assert!(!text(&output).contains("switched off"), "{}", text(&output));
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The device of a run, as the controller sees it: it asks the driver, and leaves everything else to workers.
 
-use crate::cuda::{Ceilings, DeviceInfo, Unavailable, devices};
+use crate::cuda::{Ceilings, DeviceInfo, Unavailable, devices, switch_off};
 use crate::measure::Measured;
 use crate::plan::Plan;
 use crate::report::DeviceReport;
@@ -12,8 +12,9 @@ pub(crate) struct Accelerator {
 }
 
 impl Accelerator {
-    /// Looks for a device if the plan needs one.
+    /// Looks for a device if the plan needs one. Where they are switched off, no kernel finds one either.
     pub(crate) fn find(plan: &Plan, request: &DeviceRequest, is_off: bool) -> Self {
+        switch_off(is_off);
         let is_needed = plan.rows().any(|(_, row)| row.variant.implementation.is_device());
         if is_off || !is_needed {
             return Accelerator { found: Err(Unavailable::SwitchedOff) };

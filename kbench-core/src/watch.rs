@@ -11,6 +11,8 @@ pub trait Watch {
 pub enum Stage {
     /// Comparing results with references.
     Checking,
+    /// Compiling device code.
+    Compiling,
     /// Finding the number of calls.
     Calibrating,
     /// Taking samples.

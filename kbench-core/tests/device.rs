@@ -218,7 +218,7 @@ fn all_modes_see_the_same_kernel() -> Result<(), GpuError> {
     wait(0)?;
     gpu.synchronize()?;
     let hot = stopwatch.hot(10, Queue::Gated, &mut wait)?;
-    let cold = stopwatch.cold(10, Queue::Gated, &mut |_| Ok(()), &mut wait)?;
+    let cold = stopwatch.cold(10, Queue::Gated, 0, &mut |_| Ok(()), &mut wait)?;
     let graph = stopwatch.capture(10, &mut wait)?;
     let graph = stopwatch.graph(&graph)?;
     for (mode, timing) in [("hot", hot), ("cold", cold), ("graph", graph)] {

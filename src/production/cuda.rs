@@ -6,19 +6,33 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use super::{Element, Operand};
+use super::{Declined, Element, Operand};
 
 /// What went wrong on a device.
 #[derive(Clone, Debug)]
-pub struct GpuError(pub String);
+pub enum GpuError {
+    /// A call, or the code that was to be called.
+    Failed(String),
+    /// Nothing, but it cannot be done here.
+    Declined(Declined),
+}
 
 impl fmt::Display for GpuError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        match self {
+            GpuError::Failed(text) => f.write_str(text),
+            GpuError::Declined(declined) => declined.fmt(f),
+        }
     }
 }
 
 impl std::error::Error for GpuError {}
+
+impl From<Declined> for GpuError {
+    fn from(declined: Declined) -> Self {
+        GpuError::Declined(declined)
+    }
+}
 
 /// Result of a CUDA variant.
 pub type GpuResult<T> = Result<T, GpuError>;

@@ -3,8 +3,9 @@
 
 use std::cell::RefCell;
 
-use kbench::GpuError;
+use kbench::cuda::devices;
 use kbench::prelude::*;
+use kbench::{Declined, GpuError};
 
 const SOURCE: Source = Source::new(include_str!("../../gpu/subject.cu")).named("subject.cu");
 
@@ -131,7 +132,7 @@ faulty! {
                 Some(known) => known,
                 None => {
                     let opened = Gpu::open(gpu.info().ordinal);
-                    elsewhere.insert(opened.map_err(|why| GpuError(why.to_string()))?)
+                    elsewhere.insert(opened.map_err(|why| GpuError::Failed(why.to_string()))?)
                 }
             };
             // Work that fills all multiprocessors would hold up the kernel below, and be part of its time.
@@ -212,6 +213,12 @@ pub fn reused(x: &[f32], y: &mut [f32]) {
 #[kernel_bench(of = reused, cuda)]
 pub fn reused_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, y: &mut DeviceSlice<f32>) -> GpuResult<()> {
     gpu.kernel(SOURCE, "grow")?.over(x.len(), 256).arg(x).arg(y).arg(x.len()).arg(-1.0f32).launch()
+}
+
+/// Looks for a device on its own, as a function of the host can.
+#[kernel_bench(sizes = [1], inputs = |_| ())]
+pub fn looks() -> Result<bool, Declined> {
+    devices().map(|found| !found.is_empty()).map_err(|reason| Declined(reason.to_string()))
 }
 
 fn twice_f64(x: &[f64], y: &mut [f64]) {

@@ -1,6 +1,24 @@
 //! Which devices there are, or why there is none.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde::{Deserialize, Serialize};
+
+/// Whether this process leaves its devices alone. They belong to the process and not to a run: a kernel of the host that
+/// looks for one on its own has nobody else to ask.
+static SWITCHED_OFF: AtomicBool = AtomicBool::new(false);
+
+/// Leaves all devices alone from now on, or does not. Checks of kernels of the host are made in this very process, and one
+/// that declines there is called nowhere else.
+pub(crate) fn switch_off(is_off: bool) {
+    SWITCHED_OFF.store(is_off, Ordering::Relaxed);
+}
+
+/// Whether devices are to be left alone.
+#[cfg(feature = "cuda")]
+pub(super) fn is_switched_off() -> bool {
+    SWITCHED_OFF.load(Ordering::Relaxed)
+}
 
 /// Why a CUDA variant cannot run here, in words that complete "skipped: ...".
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

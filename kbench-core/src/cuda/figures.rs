@@ -62,8 +62,6 @@ pub struct DeviceFigures {
     pub transfers: Transfers,
     /// Most bytes of the device's memory that are live during a call, data included.
     pub peak_bytes: u64,
-    /// Bytes of the data that a call writes.
-    pub written_bytes: u64,
     /// Nanoseconds that the device is still busy when the stream is done with a call.
     pub elsewhere_ns: f64,
     /// What the calls launch.

@@ -38,6 +38,9 @@ mod absent;
 use absent as chosen;
 
 pub use arguments::{DeviceArguments, DeviceValue, Held, Slot, Upload};
+#[cfg(feature = "cuda")]
+use availability::is_switched_off;
+pub(crate) use availability::switch_off;
 pub use availability::{DeviceInfo, Unavailable};
 pub use chosen::{
     BlasLt, DeviceElement, DeviceSlice, DeviceView, DeviceViewMut, Dimensions, Gpu, KernelArgument,
@@ -51,13 +54,21 @@ pub(crate) use figures::bytes_in_words;
 pub use figures::{Ceilings, DeviceFigures, DeviceKernel, DeviceReading, Transfers, TypeRate};
 pub use throttle_reasons::ThrottleReasons;
 
+use crate::value::Declined;
+
 /// The variable that names the folder in which compiled device code and ceilings are kept.
 pub(crate) const CACHE: &str = "KBENCH_CACHE";
 
 /// What went wrong on a device.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct GpuError(pub String);
+pub enum GpuError {
+    /// A call, or the code that was to be called.
+    #[error("{0}")]
+    Failed(String),
+    /// Nothing, but it cannot be done here: a variant that returns this is skipped.
+    #[error(transparent)]
+    Declined(#[from] Declined),
+}
 
 /// Result of a CUDA variant.
 pub type GpuResult<T> = Result<T, GpuError>;

@@ -127,7 +127,7 @@ pub(super) const FLAGS: &[Flag] = &[
     ),
     option("seed", "N", Group::Effort, "seed of data and order"),
     option("device", "N", Group::Gpu, "the CUDA device, by its number (default 0)"),
-    switch("no-gpu", Group::Gpu, "skip CUDA variants"),
+    switch("no-gpu", Group::Gpu, "skip CUDA variants, and let no other find a GPU"),
     switch("hot", Group::Gpu, "time CUDA variants back to back, caches as the last call left them"),
     switch("cold", Group::Gpu, "time them with an empty second-level cache"),
     switch("graph", Group::Gpu, "time them in a CUDA graph of many calls"),

@@ -113,7 +113,11 @@ impl Notes<'_> {
                 rows[cell][row].counters = inspected.counters;
                 rows[cell][row].device = inspected.device;
             }
-            Reply::Checked(_) | Reply::Ceilings(_) | Reply::Done(_) | Reply::Refused { .. } => {}
+            Reply::Checked(_)
+            | Reply::Compiling { .. }
+            | Reply::Ceilings(_)
+            | Reply::Done(_)
+            | Reply::Refused { .. } => {}
         }
         Some(())
     }

@@ -96,8 +96,8 @@ fn a_row_is_compared_with_the_base_in_its_own_mode() {
     let entries = [
         base(),
         variant_of_double("fast", 2, right),
-        cuda_variant_of_double("first", 3),
-        cuda_variant_of_double("second", 4),
+        cuda_variant_of_double("first", 3, right),
+        cuda_variant_of_double("second", 4, right),
     ];
     let registry = Registry::of(entries).expect("fine");
     let modes = Mode::OF_DEVICE;

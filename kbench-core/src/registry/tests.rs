@@ -81,27 +81,17 @@ pub(crate) fn variant_of_double(
     }))
 }
 
-/// A variant that says that it is one of CUDA; its routine runs anywhere.
-pub(crate) fn cuda_variant_of_double(name: &'static str, line: u32) -> &'static VariantEntry {
-    let host = variant_of_double(name, line, right);
+/// A variant that says that it is one of CUDA.
+pub(crate) fn cuda_variant_of_double(
+    name: &'static str,
+    line: u32,
+    routine: fn() -> Box<dyn Routine>,
+) -> &'static VariantEntry {
     Box::leak(Box::new(VariantEntry {
-        kernel: host.kernel,
-        name,
         is_base: false,
-        module: host.module,
-        function: name,
-        code: host.code,
-        location: host.location,
         backend: Backend::Cuda,
-        threshold: None,
-        valid: None,
-        expectations: &[],
-        ignore: None,
-        tolerance: None,
-        flops: None,
-        bytes: None,
-        debug_assertions: false,
-        implementation: Implementation::Device(right),
+        implementation: Implementation::Device(routine),
+        ..*variant_of_double(name, line, routine)
     }))
 }
 

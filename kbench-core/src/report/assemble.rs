@@ -263,18 +263,22 @@ impl Finding<'_> {
         let own = |figure: Option<fn(&[usize]) -> f64>| {
             figure.and_then(|figure| guard(|| figure(size)).ok())
         };
+        // Who says that there is none of something has no rate of it.
+        let some = |amount: &f64| *amount > 0.0;
         let flops = own(variant.flops).or_else(|| guard(|| definition.flops(size)).ok().flatten());
+        let flops = flops.filter(some);
         let bytes = own(variant.bytes)
             .or_else(|| guard(|| definition.bytes(size)).ok().flatten())
             .or_else(|| self.default_bytes());
+        let bytes = bytes.filter(some);
         let per_second = |amount: f64| amount * 1e9 / estimate.time;
         report.flops_per_s = flops.map(per_second);
         report.bytes_per_s = bytes.map(per_second);
         report.items_per_s = report.work.map(per_second);
-        let written = self.known.and_then(|known| Some(known.device.as_ref()?.written_bytes));
-        if let Some((ceilings, written)) = ceilings.zip(written) {
+        let is_on_device = self.known.is_some_and(|known| known.device.is_some());
+        if let Some(ceilings) = ceilings.filter(|_| is_on_device) {
             let mode = self.cell.rows[self.row].mode;
-            add_ceiling(report, mode, ceilings, (bytes, flops), written as f64);
+            add_ceiling(report, mode, ceilings, (bytes, flops));
         }
     }
 
@@ -339,6 +343,50 @@ fn seven_digits(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::{Coverage, Devices, check_plan};
+    use crate::kernel::VariantEntry;
+    use crate::measure::{Assignment, Effort, Isolation, measure_plan};
+    use crate::plan::{Plan, Selection};
+    use crate::registry::Registry;
+    use crate::registry::tests::{base, right, variant_of_double};
+    use crate::worker::{DeviceRequest, SameProcess};
+
+    /// All rows of a short run.
+    fn rows(entries: &[&'static VariantEntry]) -> Vec<RowReport> {
+        let registry = Registry::of(entries.iter().copied()).expect("fine");
+        let plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
+        let mut devices = Devices { available: Ok(()), checks: &mut () };
+        let checked = check_plan(&plan, Coverage::EverySize, 1, &mut devices, &mut ());
+        let effort = Effort { samples: Some(2), ..Effort::quick() };
+        let assignment = Assignment {
+            plan: &plan,
+            checked: &checked,
+            effort: &effort,
+            time: effort.budget,
+            seed: 1,
+            isolation: Isolation::Shared,
+            inspect: false,
+            device: &DeviceRequest::default(),
+            launcher: &SameProcess(&registry),
+            judge: &Rules::default(),
+        };
+        let measured = measure_plan(&assignment, &mut ());
+        let pass = Pass { plan, checked, measured };
+        assemble(&pass, Rules::default(), Origin::Listed, None)
+    }
+
+    #[test]
+    fn who_moves_nothing_has_no_throughput() {
+        let still: &VariantEntry = Box::leak(Box::new(VariantEntry {
+            bytes: Some(|_| 0.0),
+            flops: Some(|_| 0.0),
+            ..*variant_of_double("still", 2, right)
+        }));
+        for row in rows(&[base(), still]) {
+            assert!(row.time_ns.is_some() && row.flops_per_s.is_none(), "{}", row.name);
+            assert_eq!(row.bytes_per_s.is_some(), row.variant == "double", "{}", row.name);
+        }
+    }
 
     #[test]
     fn raw_samples_keep_seven_digits() {

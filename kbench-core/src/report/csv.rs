@@ -1,4 +1,4 @@
-//! CSV: the columns of the specification first, then what else there is.
+//! CSV: the columns that programs rely on first, then what else there is.
 
 use super::{Report, RowReport};
 use crate::crossover::ThresholdVerdict;

@@ -189,15 +189,15 @@ pub(super) fn add_ceiling(
     mode: Mode,
     ceilings: &Ceilings,
     (bytes, flops): (Option<f64>, Option<f64>),
-    written_bytes: f64,
 ) {
     report.device.intensity = flops.zip(bytes).map(|(flops, bytes)| flops / bytes);
     let Some(time) = report.time_ns.filter(|_| mode != Mode::EndToEnd) else { return };
     let seconds = time / 1e9;
     let l2 = ceilings.l2_bytes as f64;
     let memory = bytes.map(|bytes| {
-        // What the last call left in the cache need not come from memory, nor need what is written reach it in time.
-        let stays = if mode == Mode::Cold { written_bytes } else { bytes };
+        // What the last call left in the cache need not come from memory, nor need what is written reach it in time. A cold call
+        // finds nothing, and has to make room for what it writes.
+        let stays = if mode == Mode::Cold { 0.0 } else { bytes };
         let near = bytes / ceilings.l2_bytes_per_s;
         let far = (bytes - stays.min(l2)).max(0.0) / ceilings.memory_bytes_per_s;
         if far >= near { ("memory".to_owned(), far) } else { ("l2".to_owned(), near) }
@@ -319,7 +319,7 @@ mod tests {
         let mut report = row("cuda", 1024);
         report.time_ns = Some(1e3 * microseconds);
         let figures = (Some(bytes), (flops > 0.0).then_some(flops));
-        add_ceiling(&mut report, mode, &ceilings(), figures, bytes / 2.0);
+        add_ceiling(&mut report, mode, &ceilings(), figures);
         report
     }
 
@@ -335,6 +335,14 @@ mod tests {
         assert_eq!((name.as_str(), (near * 100.0).round()), ("l2", 50.0));
         let (name, arithmetic) = share(&under(Mode::Hot, 100.0, 1e6, 4e9));
         assert_eq!((name.as_str(), (arithmetic * 100.0).round()), ("f32", 80.0));
+    }
+
+    #[test]
+    fn a_cold_call_has_to_move_all_of_its_bytes() {
+        let (name, cold) = share(&under(Mode::Cold, 50.0, 100e6, 0.0));
+        assert_eq!((name.as_str(), (cold * 100.0).round()), ("memory", 50.0));
+        let (_, hot) = share(&under(Mode::Hot, 50.0, 100e6, 0.0));
+        assert_eq!((hot * 100.0).round(), 25.0);
     }
 
     #[test]

@@ -124,7 +124,7 @@ impl<'a> KernelTable<'a> {
         let interval = comparison
             .speedup_low
             .zip(comparison.speedup_high)
-            .map(|(low, high)| format!("[{}, {}]", units::digits(low), units::digits(high)));
+            .map(|(low, high)| format!("[{}, {}]", units::ratio(low), units::ratio(high)));
         let threads = self.several_threads && row.backend == "parallel";
         let text = |value: Option<String>| Cell::new(value.unwrap_or_default());
         vec![
@@ -133,7 +133,7 @@ impl<'a> KernelTable<'a> {
             text(threads.then(|| row.threads.to_string())),
             text(row.time_ns.map(units::time)),
             text(half),
-            text(comparison.speedup.map(|s| format!("{}×", units::digits(s)))),
+            text(comparison.speedup.map(|s| format!("{}×", units::ratio(s)))),
             text(interval),
             text(comparison.p_adjusted.map(units::probability)),
             text(best(row).filter(|_| !self.has_yardstick)),
@@ -231,5 +231,16 @@ mod tests {
         let base = named("kernels::attention::attention", "attention");
         assert_eq!(shorten(&base, 6), "atten…");
         assert_eq!(shorten(&named("demo::sum", "summation"), 6), "summa…");
+    }
+
+    #[test]
+    fn an_interval_from_too_few_launches_is_short() {
+        let mut wide = row("double", 1);
+        (wide.time_ns, wide.time_low_ns, wide.time_high_ns) = (Some(1.0), Some(1e-33), Some(1e33));
+        wide.comparison.speedup = Some(1.5);
+        (wide.comparison.speedup_low, wide.comparison.speedup_high) = (Some(1e-33), Some(1e33));
+        let text = KernelTable::new(&[wide]).render(Style::PLAIN);
+        assert!(text.contains("±>1000 %") && text.contains("[<1e-6, >1e6]"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
     }
 }

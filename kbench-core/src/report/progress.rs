@@ -64,6 +64,7 @@ fn draw(line: &str) {
 fn line(stage: Stage, done: f64, total: f64, passed: f64, what: &str) -> String {
     let word = match stage {
         Stage::Checking => "checking",
+        Stage::Compiling => "compiling",
         Stage::Calibrating => "calibrating",
         Stage::Measuring => "measuring",
         Stage::Searching => "searching",

@@ -1,4 +1,4 @@
-//! One row of a report: the figures of SPEC's CSV columns under the same names in every format.
+//! One row of a report: its figures have the same names in every format.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -19,7 +19,7 @@ pub(super) fn scaling_table(found: &[&ScalingReport], style: Style) -> String {
         for (i, count) in counts.iter().enumerate() {
             let first = |text: String| if i == 0 { text } else { String::new() };
             let [value, low, high] =
-                [count.speedup.value, count.speedup.low, count.speedup.high].map(units::digits);
+                [count.speedup.value, count.speedup.low, count.speedup.high].map(units::ratio);
             let line = [
                 first(bare_size(size)),
                 first((*variant).to_owned()),

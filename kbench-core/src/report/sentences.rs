@@ -256,7 +256,7 @@ pub(super) fn scaling(found: &ScalingReport) -> String {
     let most = counts.last().map_or_else(String::new, |most| {
         format!(
             "{}× with {} threads against {against}, {} of what they could give",
-            units::digits(most.speedup.value),
+            units::ratio(most.speedup.value),
             most.threads,
             units::percent(most.efficiency.value)
         )
@@ -295,11 +295,12 @@ fn fitted(fit: &FitReport) -> String {
 
 /// A share with its interval: `12 % [10, 14]`.
 pub(super) fn shares(Interval { value, low, high }: Interval) -> String {
-    let digits = |share: f64| match 100.0 * share {
+    let shown = |percent: f64| match percent {
         percent if percent.abs() >= 99.5 => format!("{percent:.0}"),
         percent if percent.abs() >= 0.95 => format!("{percent:.1}"),
         percent => format!("{percent:.3}"),
     };
+    let digits = |share: f64| units::within_reason(100.0 * share, shown);
     format!("{} % [{}, {}]", digits(value), digits(low), digits(high))
 }
 
@@ -362,7 +363,7 @@ pub(super) fn wins(variants: &[VariantSummary]) -> Option<String> {
         let mean =
             variant.mean_speedup.zip(variant.mean_speedup_low).zip(variant.mean_speedup_high);
         let mean = mean.map_or_else(String::new, |((mean, low), high)| {
-            let [mean, low, high] = [mean, low, high].map(units::digits);
+            let [mean, low, high] = [mean, low, high].map(units::ratio);
             format!(", {mean}× [{low}, {high}] on average")
         });
         format!("{name} wins {}{shared}{mean}", variant.wins)

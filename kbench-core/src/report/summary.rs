@@ -130,7 +130,7 @@ pub(super) fn recommendation(
         gain if gain < WORTHWHILE => {
             format!("weigh it: {what} gains {percent}{average} over {}", base.variant)
         }
-        gain => format!("take {what}: {}×{average}", units::digits(1.0 + gain)),
+        gain => format!("take {what}: {}×{average}", units::ratio(1.0 + gain)),
     })
 }
 

@@ -177,8 +177,11 @@ fn targets(pass: &Pass) -> Vec<Target> {
 fn reason(metric: Metric, figure: f64, (low, high): (f64, f64)) -> String {
     let show = |value: f64| match metric {
         Metric::Time => units::time(value),
-        Metric::Speedup => format!("{}×", units::digits(value)),
-        Metric::Best | Metric::Ceiling => format!("{:.1} %", 100.0 * value),
+        Metric::Speedup => format!("{}×", units::ratio(value)),
+        Metric::Best | Metric::Ceiling => {
+            let shown = |percent| format!("{percent:.1}");
+            format!("{} %", units::within_reason(100.0 * value, shown))
+        }
     };
     let what = if metric == Metric::Time { "takes" } else { "has" };
     format!("{what} {} [{}, {}]", show(figure), show(low), show(high))

@@ -2,6 +2,12 @@
 
 use crate::cuda::bytes_in_words;
 
+/// No variant is a million times as fast as another: an end of an interval beyond this says only that too little is known.
+const FURTHEST: f64 = 1e6;
+
+/// A half width from this many per cent on is not told apart from others.
+const WIDEST: f64 = 1000.0;
+
 /// A duration in nanoseconds: `61.2 ns`, `3.14 µs`.
 pub(super) fn time(nanoseconds: f64) -> String {
     let (value, unit) = match nanoseconds {
@@ -10,7 +16,21 @@ pub(super) fn time(nanoseconds: f64) -> String {
         n if n < 999.5e6 => (n / 1e6, "ms"),
         n => (n / 1e9, "s"),
     };
-    format!("{} {unit}", digits(value))
+    format!("{} {unit}", within_reason(value, digits))
+}
+
+/// A ratio of times, or an end of its interval: `1.52`, `<1e-6`.
+pub(super) fn ratio(ratio: f64) -> String {
+    if ratio < 1.0 / FURTHEST { "<1e-6".to_owned() } else { within_reason(ratio, digits) }
+}
+
+/// A number as it is shown, unless it is so large that only that is shown.
+pub(super) fn within_reason(value: f64, shown: impl Fn(f64) -> String) -> String {
+    match value {
+        v if v > FURTHEST => ">1e6".to_owned(),
+        v if v < -FURTHEST => "<-1e6".to_owned(),
+        v => shown(v),
+    }
 }
 
 /// Three significant digits.
@@ -31,11 +51,12 @@ pub(super) fn digits(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A half width as a share: `±0.4 %`.
+/// A half width as a share: `±0.4 %`, `±>1000 %`.
 pub(super) fn half_width(value: f64, low: f64, high: f64) -> String {
     let share = 100.0 * (high - low) / (2.0 * value);
     match share {
         s if !s.is_finite() => "±?".to_owned(),
+        s if s > WIDEST => format!("±>{WIDEST:.0} %"),
         s if s >= 9.5 => format!("±{s:.0} %"),
         s if s >= 0.95 => format!("±{s:.1} %"),
         s => format!("±{s:.2} %"),
@@ -49,10 +70,8 @@ pub(super) fn error(error: f64) -> String {
 
 /// A share as a percentage: `0.4 %`, `12 %`.
 pub(super) fn percent(share: f64) -> String {
-    match 100.0 * share {
-        p if p.abs() >= 9.95 => format!("{p:.0} %"),
-        p => format!("{p:.1} %"),
-    }
+    let shown = |p: f64| if p.abs() >= 9.95 { format!("{p:.0}") } else { format!("{p:.1}") };
+    format!("{} %", within_reason(100.0 * share, shown))
 }
 
 /// A whole number as it is written in a program: `1<<16`, `46_080`.
@@ -120,5 +139,19 @@ mod tests {
         assert_eq!([percent(0.004), percent(0.214)], ["0.4 %", "21 %"]);
         assert_eq!([literal(65_536), literal(46_080), literal(512)], ["1<<16", "46_080", "512"]);
         assert_eq!([seconds(0.4), seconds(80.0)], ["0 s", "1 min 20 s"]);
+    }
+
+    #[test]
+    fn what_is_beyond_reason_is_short() {
+        assert_eq!(
+            [half_width(1.0, 1e-33, 1e33), half_width(1.0, 0.5, 15.5), half_width(1.0, 0.0, 20.1)],
+            ["±>1000 %", "±750 %", "±>1000 %"]
+        );
+        assert_eq!(
+            [ratio(1e-33), ratio(0.5), ratio(4321.0), ratio(1e33)].join(" "),
+            "<1e-6 0.500 4321 >1e6"
+        );
+        assert_eq!([percent(1e33), percent(-1e33), percent(12.0)], [">1e6 %", "<-1e6 %", "1200 %"]);
+        assert_eq!([time(1e40), time(2e9)], [">1e6 s", "2.00 s"]);
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::block::{sample, visit};
 use super::calibrate::{RowCalibration, calibrate, nanoseconds};
 use super::checks;
-use super::devices::Devices;
+use super::devices::{Devices, Workshop};
 use super::protocol::{
     Block, Done, FailedRow, InspectedRow, PROTOCOL, Place, Preparation, PreparedCell, Reply,
     Request, Sampling, Visit, VisitedBlock, Visits,
@@ -83,6 +83,7 @@ impl<'r> Worker<'r> {
                 None
             }
             Request::Check(request) => {
+                self.devices.choose(&request.device);
                 checks::check(self.registry, &mut self.devices, request, say).err()
             }
             Request::Profile => {

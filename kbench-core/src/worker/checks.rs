@@ -1,9 +1,7 @@
 //! Checks that are made by a worker, on both sides of the channel: code that can take its process along, or break the
 //! context of a device, costs a worker and one row.
 
-use std::collections::HashMap;
-
-use super::devices::Devices;
+use super::devices::Workshop;
 use super::link::{Launcher, LinkError};
 use super::protocol::{
     CellRequest, CheckRequest, CheckedReply, DeviceRequest, PROTOCOL, Place, Reply, Request,
@@ -13,9 +11,9 @@ use super::subject::Names;
 use crate::check::{
     Bench, Check, CheckedRow, Coverage, DeviceChecks, ErrorFigures, Origin, Reason, Wrong,
 };
-use crate::kernel::{Fault, KernelEntry, Mode};
+use crate::kernel::{Fault, KernelEntry, Mode, VariantEntry};
 use crate::plan::{Plan, Row, Size};
-use crate::registry::Registry;
+use crate::registry::{RegisteredKernel, Registry};
 use crate::watch::{Stage, Watch};
 
 impl CheckedReply {
@@ -65,10 +63,14 @@ impl CheckedReply {
     }
 }
 
+/// Rounds in which sources of CUDA variants are put off: each finds those that the sources of the former one kept hidden,
+/// which are few. In a further round every source is compiled when it is asked for.
+const MOST_ROUNDS: usize = 3;
+
 /// Does what a request asks for; an error says why it makes no sense.
 pub(super) fn check(
     registry: &Registry,
-    devices: &mut Devices,
+    workshop: &mut dyn Workshop,
     request: &CheckRequest,
     say: &mut dyn FnMut(Reply),
 ) -> Result<(), String> {
@@ -78,43 +80,128 @@ pub(super) fn check(
             request.protocol
         ));
     }
-    devices.choose(&request.device);
     let names = Names::of(registry);
-    let mut benches: HashMap<*const KernelEntry, Bench> = HashMap::new();
-    for (cell, wanted) in request.cells.iter().enumerate() {
-        let kernel = names.find(wanted)?;
-        let size = Size::of(wanted.size.clone());
-        for (row, wanted) in wanted.rows.iter().enumerate() {
-            let variant = kernel.variant(&wanted.variant)?;
-            let place = Place { cell, row: Some(row) };
-            say(Reply::Calling(place));
-            let device = variant.implementation.is_device().then(|| devices.caller(Mode::Hot));
-            let reply = match device.transpose() {
-                Ok(device) => {
-                    let key: *const KernelEntry = kernel.entry;
-                    let bench = benches.entry(key).or_insert_with(|| {
-                        let own = kernel.own_function();
-                        Bench::new(kernel.entry, own, request.coverage, request.seed, device)
-                    });
-                    CheckedReply::of(place, bench.check_row(variant, &size))
+    let mut checker = Checker {
+        kernels: request.cells.iter().map(|cell| names.find(cell)).collect::<Result<_, _>>()?,
+        request,
+        workshop,
+        bench: None,
+        say,
+    };
+    let outcome = checker.all_rows();
+    workshop.collect_sources(false);
+    outcome
+}
+
+/// The checks of one request.
+struct Checker<'a> {
+    request: &'a CheckRequest,
+    /// The kernels of its cells.
+    kernels: Vec<&'a RegisteredKernel>,
+    workshop: &'a mut dyn Workshop,
+    /// Of one kernel at a time, whose cells follow each other: it keeps its data on the device, and all that is there is looked at
+    /// after every call.
+    bench: Option<(&'a KernelEntry, Bench)>,
+    say: &'a mut dyn FnMut(Reply),
+}
+
+/// What came of a row.
+enum Answer {
+    /// It was checked.
+    Checked,
+    /// It was checked, and the process is of no use any more.
+    Last,
+    /// It waits for a source.
+    PutOff,
+}
+
+impl Checker<'_> {
+    /// Checks all rows, those that wait for a source once more when it is compiled.
+    fn all_rows(&mut self) -> Result<(), String> {
+        let cells = self.request.cells.iter().enumerate();
+        let places = cells.flat_map(|(cell, wanted)| {
+            (0..wanted.rows.len()).map(move |row| Place { cell, row: Some(row) })
+        });
+        let mut waiting: Vec<Place> = places.collect();
+        for round in 0.. {
+            let is_collecting = self.request.together && round < MOST_ROUNDS;
+            waiting = self.round(&waiting, is_collecting)?;
+            if waiting.is_empty() {
+                break;
+            }
+            let Checker { workshop, say, .. } = self;
+            workshop.compile_collected(&mut |done, total| say(Reply::Compiling { done, total }));
+        }
+        Ok(())
+    }
+
+    /// Checks some rows; gives those that wait for a source.
+    fn round(&mut self, places: &[Place], is_collecting: bool) -> Result<Vec<Place>, String> {
+        let mut put_off: Vec<Place> = Vec::new();
+        // At other sizes a variant waits for the same source.
+        let mut waiting: Vec<*const VariantEntry> = Vec::new();
+        for cell in places.chunk_by(|a, b| a.cell == b.cell) {
+            for place in cell {
+                let variant: *const VariantEntry = self.variant(*place)?;
+                if waiting.contains(&variant) {
+                    put_off.push(*place);
+                    continue;
                 }
-                Err(reason) => {
-                    let (wrong, errors, remarks) = (None, None, Vec::new());
-                    let (declined, ends) = (Some(reason), false);
-                    CheckedReply { place, wrong, declined, ends, errors, remarks }
+                match self.row(*place, is_collecting)? {
+                    Answer::Checked => {}
+                    Answer::Last => return Ok(Vec::new()), // the rest is for another process
+                    Answer::PutOff => {
+                        waiting.push(variant);
+                        put_off.push(*place);
+                    }
                 }
-            };
-            let ends = devices.lost().is_some();
-            say(Reply::Checked(CheckedReply { ends, ..reply }));
-            if ends {
-                return Ok(()); // the rest is for another process
+            }
+            let Place { cell, .. } = cell[0];
+            if let Some((_, bench)) = &mut self.bench {
+                bench.forget(&Size::of(self.request.cells[cell].size.clone()));
             }
         }
-        if let Some(bench) = benches.get_mut(&(kernel.entry as *const KernelEntry)) {
-            bench.forget(&size);
-        }
+        Ok(put_off)
     }
-    Ok(())
+
+    fn row(&mut self, place: Place, is_collecting: bool) -> Result<Answer, String> {
+        let (kernel, variant) = (self.kernels[place.cell], self.variant(place)?);
+        (self.say)(Reply::Calling(place));
+        let is_device = variant.implementation.is_device();
+        let device = is_device.then(|| self.workshop.caller(Mode::Hot));
+        self.workshop.collect_sources(is_collecting);
+        let reply = match device.transpose() {
+            Ok(device) => {
+                let CheckRequest { coverage, seed, cells, .. } = self.request;
+                self.bench.take_if(|(of, _)| !std::ptr::eq(*of, kernel.entry));
+                let (_, bench) = self.bench.get_or_insert_with(|| {
+                    let own = kernel.own_function();
+                    (kernel.entry, Bench::new(kernel.entry, own, *coverage, *seed, device))
+                });
+                let size = Size::of(cells[place.cell].size.clone());
+                let check = bench.check_row(variant, &size);
+                if self.workshop.has_put_off() && self.workshop.lost().is_none() {
+                    // What was found of the variant, or of the own function, is about the source alone.
+                    self.bench = None;
+                    return Ok(Answer::PutOff);
+                }
+                CheckedReply::of(place, check)
+            }
+            Err(reason) => {
+                let (wrong, errors, remarks) = (None, None, Vec::new());
+                let (declined, ends) = (Some(reason), false);
+                CheckedReply { place, wrong, declined, ends, errors, remarks }
+            }
+        };
+        let ends = self.workshop.lost().is_some();
+        (self.say)(Reply::Checked(CheckedReply { ends, ..reply }));
+        Ok(if ends { Answer::Last } else { Answer::Checked })
+    }
+
+    fn variant(&self, Place { cell, row }: Place) -> Result<&'static VariantEntry, String> {
+        let row = &self.request.cells[cell].rows[row.unwrap_or_default()];
+        self.kernels[cell].variant(&row.variant)
+    }
 }
 
 /// Checks rows by workers, one after the other as long as they break.
@@ -135,11 +222,14 @@ impl DeviceChecks for WorkerChecks<'_> {
         watch: &mut dyn Watch,
     ) -> Vec<CheckedRow> {
         let mut progress = Progress { plan, rows, found: vec![None; rows.len()] };
+        let mut together = true;
         while let Some(first) = progress.found.iter().position(Option::is_none) {
             let waiting = progress.waiting();
+            let known = progress.known();
             let cells = waiting.iter().map(|rows| cell_request(plan, rows)).collect();
             let device = self.device.clone();
-            let request = CheckRequest { protocol: PROTOCOL, seed, coverage, cells, device };
+            let request =
+                CheckRequest { protocol: PROTOCOL, seed, coverage, cells, device, together };
             let index = |place: Place| progress_index(rows, &waiting, place);
             let mut calling = None;
             let asked = self.launcher.launch(0).and_then(|mut link| {
@@ -155,6 +245,11 @@ impl DeviceChecks for WorkerChecks<'_> {
                             progress.note(index, reply.into_row(), ends);
                         }
                     }
+                    Reply::Compiling { done, total } => {
+                        calling = None;
+                        let what = format!("{done} of {total} CUDA sources");
+                        watch.step(Stage::Compiling, done as f64, total as f64, &what);
+                    }
                     _ => {}
                 })
             });
@@ -162,10 +257,12 @@ impl DeviceChecks for WorkerChecks<'_> {
                 (Err(error), Some(index)) if error.is_end() => {
                     progress.note(index, broken(plan, rows[index], seed, &error), true);
                 }
+                // The compiler took the process along, and one source at a time tells whose fault it is.
+                (Err(error), None) if error.is_end() && together => together = false,
                 (Err(error), _) => {
                     progress.give_up(&format!("its check could not be made: {error}"));
                 }
-                (Ok(_), _) if progress.found[first].is_none() => {
+                (Ok(_), _) if progress.known() == known => {
                     let row = CheckedRow::skipped("its check gave no answer".to_owned());
                     progress.note(first, row, false);
                 }
@@ -199,6 +296,11 @@ impl Progress<'_> {
         let unknown = self.rows.iter().zip(&self.found).filter(|(_, found)| found.is_none());
         let unknown: Vec<(usize, usize)> = unknown.map(|(row, _)| *row).collect();
         unknown.chunk_by(|a, b| a.0 == b.0).map(<[_]>::to_vec).collect()
+    }
+
+    /// How many rows something is known of.
+    fn known(&self) -> usize {
+        self.found.iter().flatten().count()
     }
 
     /// Notes what was found about a row; a variant that broke its process, or its device, is not called again at other

@@ -8,6 +8,24 @@ use crate::kernel::{Caller, Mode};
 #[cfg(feature = "cuda")]
 use std::rc::Rc;
 
+/// Where CUDA variants are called and their sources are compiled.
+pub(super) trait Workshop {
+    /// Where rows of a mode are called.
+    fn caller(&mut self, mode: Mode) -> Result<Caller, String>;
+
+    /// Why nothing can run on the device any more.
+    fn lost(&self) -> Option<String>;
+
+    /// Puts off sources that were never compiled from now on, or does not, on a device that is open.
+    fn collect_sources(&self, is_collecting: bool);
+
+    /// Whether a source was put off since this was last asked.
+    fn has_put_off(&self) -> bool;
+
+    /// Compiles what was put off, side by side; tells how many of how many sources are done.
+    fn compile_collected(&self, tell: &mut dyn FnMut(usize, usize));
+}
+
 /// The device of one process.
 #[derive(Default)]
 pub(super) struct Devices {
@@ -27,12 +45,34 @@ impl Devices {
 }
 
 #[cfg(feature = "cuda")]
-impl Devices {
-    /// Where rows of a mode are called.
-    pub(super) fn caller(&mut self, mode: Mode) -> Result<Caller, String> {
+impl Workshop for Devices {
+    fn caller(&mut self, mode: Mode) -> Result<Caller, String> {
         Ok(Caller::Device(self.stopwatch()?, mode))
     }
 
+    fn lost(&self) -> Option<String> {
+        self.gpu()?.lost()
+    }
+
+    fn collect_sources(&self, is_collecting: bool) {
+        if let Some(gpu) = self.gpu() {
+            gpu.collect_sources(is_collecting);
+        }
+    }
+
+    fn has_put_off(&self) -> bool {
+        self.gpu().is_some_and(Gpu::has_put_off)
+    }
+
+    fn compile_collected(&self, tell: &mut dyn FnMut(usize, usize)) {
+        if let Some(gpu) = self.gpu() {
+            gpu.compile_collected(tell);
+        }
+    }
+}
+
+#[cfg(feature = "cuda")]
+impl Devices {
     fn stopwatch(&mut self) -> Result<Rc<Stopwatch>, String> {
         let DeviceRequest { ordinal, dump } = &self.request;
         let open = || {
@@ -43,9 +83,9 @@ impl Devices {
         self.opened.get_or_insert_with(open).clone()
     }
 
-    /// Why nothing can run on the device any more.
-    pub(super) fn lost(&self) -> Option<String> {
-        self.opened.as_ref()?.as_ref().ok()?.gpu().lost()
+    /// The device, if it is open.
+    fn gpu(&self) -> Option<&Gpu> {
+        Some(self.opened.as_ref()?.as_ref().ok()?.gpu())
     }
 
     /// The highest clock of the device that is open.
@@ -55,22 +95,32 @@ impl Devices {
 
     /// What the device is capable of.
     pub(super) fn ceilings(&mut self) -> GpuResult<Ceilings> {
-        self.stopwatch().map_err(crate::cuda::GpuError)?.ceilings()
+        self.stopwatch().map_err(crate::cuda::GpuError::Failed)?.ceilings()
     }
+}
+
+/// There is no device: rows are called nowhere, none can be lost, and nothing is compiled.
+#[cfg(not(feature = "cuda"))]
+impl Workshop for Devices {
+    fn caller(&mut self, _: Mode) -> Result<Caller, String> {
+        Err(crate::cuda::Unavailable::NotBuilt.to_string())
+    }
+
+    fn lost(&self) -> Option<String> {
+        None
+    }
+
+    fn collect_sources(&self, _: bool) {}
+
+    fn has_put_off(&self) -> bool {
+        false
+    }
+
+    fn compile_collected(&self, _: &mut dyn FnMut(usize, usize)) {}
 }
 
 #[cfg(not(feature = "cuda"))]
 impl Devices {
-    /// Where rows of a mode are called: nowhere.
-    pub(super) fn caller(&mut self, _: Mode) -> Result<Caller, String> {
-        Err(crate::cuda::Unavailable::NotBuilt.to_string())
-    }
-
-    /// There is none to lose.
-    pub(super) fn lost(&self) -> Option<String> {
-        None
-    }
-
     /// There is none that has a clock.
     pub(super) fn max_clock_mhz(&self) -> Option<f64> {
         None
@@ -78,6 +128,6 @@ impl Devices {
 
     /// There is none that could be capable of anything.
     pub(super) fn ceilings(&mut self) -> GpuResult<Ceilings> {
-        Err(crate::cuda::GpuError(crate::cuda::Unavailable::NotBuilt.to_string()))
+        Err(crate::cuda::GpuError::Failed(crate::cuda::Unavailable::NotBuilt.to_string()))
     }
 }

@@ -128,6 +128,9 @@ pub struct CheckRequest {
     /// Where CUDA variants run.
     #[serde(default)]
     pub device: DeviceRequest,
+    /// Whether the sources of CUDA variants are compiled side by side, and not each when it is first asked for.
+    #[serde(default)]
+    pub together: bool,
 }
 
 /// What was found about a row.
@@ -218,6 +221,13 @@ pub enum Reply {
     Inspected(InspectedRow),
     /// What was found when its results were compared.
     Checked(CheckedReply),
+    /// Sources of CUDA variants are being compiled side by side: no row is to blame should the process end here.
+    Compiling {
+        /// Sources that are done.
+        done: usize,
+        /// All of them.
+        total: usize,
+    },
     /// What the device is capable of.
     Ceilings(Ceilings),
     /// The request is done.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::devices::Devices;
+use super::devices::{Devices, Workshop};
 use super::protocol::{CellRequest, RowRequest};
 use crate::cuda::DeviceFigures;
 use crate::kernel::{

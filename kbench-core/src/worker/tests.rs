@@ -1,9 +1,15 @@
 //! A worker in this process, asked as a controller would.
 
+use std::cell::{Cell, RefCell};
+
+use super::devices::Workshop;
 use super::*;
-use crate::kernel::{Mode, Routine, serial};
+use crate::check::{Coverage, DeviceChecks, Standing};
+use crate::kernel::{Caller, Mode, Routine, serial};
+use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
-use crate::registry::tests::{Double, right, variant_of_double};
+use crate::registry::tests::{Double, cuda_variant_of_double, right, variant_of_double};
+use crate::watch::{Stage, Watch};
 
 const SAMPLING: Sampling = Sampling {
     sample_seconds: 1e-4,
@@ -215,6 +221,100 @@ fn memory_and_patience_leave_out_the_last_cells() {
     }
 }
 
+/// What a worker does when it is asked to check rows.
+type Answers = fn(&CheckRequest, &mut dyn FnMut(Reply)) -> Result<Done, LinkError>;
+
+/// Workers that answer one after the other as told; notes whether each was asked to compile side by side.
+struct Scripted {
+    answers: RefCell<Vec<Answers>>,
+    together: RefCell<Vec<bool>>,
+}
+
+impl Launcher for Scripted {
+    fn launch(&self, _: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+        Ok(Box::new(ScriptedLink(self)))
+    }
+
+    fn is_fresh(&self) -> bool {
+        true
+    }
+}
+
+struct ScriptedLink<'a>(&'a Scripted);
+
+impl Link for ScriptedLink<'_> {
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+        let Request::Check(request) = request else { panic!("{request:?}") };
+        self.0.together.borrow_mut().push(request.together);
+        let answer = self.0.answers.borrow_mut().remove(0);
+        answer(request, hear)
+    }
+}
+
+/// The only row of a cell is right.
+fn checked(cell: usize, ends: bool) -> Reply {
+    let (place, remarks) = (Place { cell, row: Some(0) }, Vec::new());
+    let (wrong, declined, errors) = (None, None, None);
+    Reply::Checked(CheckedReply { place, wrong, declined, ends, errors, remarks })
+}
+
+fn all_are_right(request: &CheckRequest, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+    (0..request.cells.len()).for_each(|cell| hear(checked(cell, false)));
+    Ok(Done::default())
+}
+
+/// Notes what goes on.
+#[derive(Default)]
+struct Noted(Vec<(Stage, String)>);
+
+impl Watch for Noted {
+    fn step(&mut self, stage: Stage, _: f64, _: f64, what: &str) {
+        self.0.push((stage, what.to_owned()));
+    }
+}
+
+/// Has three rows on a device checked by workers that answer as told, all of which must be admitted in the end; gives whether
+/// each worker was asked to compile side by side, and what was told.
+fn admitted_by(answers: Vec<Answers>) -> (Vec<bool>, Noted) {
+    let others = [("fast", 2), ("faster", 3), ("fastest", 4)];
+    let others = others.map(|(name, line)| cuda_variant_of_double(name, line, right));
+    let registry = Registry::of(others.into_iter().chain([variant_of_double("double", 1, right)]))
+        .expect("fine");
+    let plan = Plan::new(&registry, &Selection::default(), &[], &[Mode::Hot]).expect("a plan");
+    let launcher = Scripted { answers: RefCell::new(answers), together: RefCell::default() };
+    let mut checks = WorkerChecks { launcher: &launcher, device: DeviceRequest::default() };
+    let mut watch = Noted::default();
+    let rows = [(0, 1), (1, 2), (2, 3)];
+    let found = checks.check(&plan, &rows, Coverage::EverySize, 1, &mut watch);
+    assert_eq!(found.len(), rows.len());
+    assert!(found.iter().all(|row| matches!(row.standing, Standing::Admitted)), "{found:?}");
+    assert!(launcher.answers.borrow().is_empty(), "every worker is needed");
+    (launcher.together.take(), watch)
+}
+
+#[test]
+fn a_compiler_that_ends_its_process_costs_no_row() {
+    let ends: Answers = |_, hear| {
+        hear(Reply::Calling(Place { cell: 2, row: Some(0) }));
+        hear(Reply::Compiling { done: 1, total: 2 });
+        Err(LinkError::Ended("a compiler's mistake".into()))
+    };
+    let (together, watch) = admitted_by(vec![ends, all_are_right]);
+    assert_eq!(together, [true, false], "the second compiles one source at a time");
+    assert!(watch.0.contains(&(Stage::Compiling, "1 of 2 CUDA sources".into())), "{:?}", watch.0);
+}
+
+#[test]
+fn rows_that_were_put_off_by_a_worker_that_ended_are_for_the_next_one() {
+    let breaks: Answers = |_, hear| {
+        hear(Reply::Calling(Place { cell: 0, row: Some(0) }));
+        hear(Reply::Calling(Place { cell: 1, row: Some(0) }));
+        hear(checked(1, true));
+        Ok(Done::default())
+    };
+    assert_eq!(admitted_by(vec![breaks, all_are_right]).0, [true, true]);
+}
+
 /// The examples of the document are requests and replies of this very protocol.
 #[test]
 fn the_document_shows_the_protocol_as_it_is() {
@@ -235,4 +335,88 @@ fn the_document_shows_the_protocol_as_it_is() {
         serde_json::from_str::<Request>(&json).expect("a request");
     }
     assert!(text.starts_with(&format!("# The worker protocol, version {PROTOCOL}\n")));
+}
+
+/// A workshop whose variants run on the host; every so many calls, the first among them, one asks for a source that was never
+/// compiled.
+struct Improvised {
+    every: u32,
+    is_collecting: Cell<bool>,
+    calls: Cell<u32>,
+    collected: Cell<usize>,
+}
+
+impl Workshop for Improvised {
+    fn caller(&mut self, _: Mode) -> Result<Caller, String> {
+        Ok(Caller::Outside)
+    }
+
+    fn lost(&self) -> Option<String> {
+        None
+    }
+
+    fn collect_sources(&self, is_collecting: bool) {
+        self.is_collecting.set(is_collecting);
+    }
+
+    fn has_put_off(&self) -> bool {
+        let asks = self.calls.replace(self.calls.get() + 1).is_multiple_of(self.every);
+        let is_put_off = self.is_collecting.get() && asks;
+        self.collected.set(self.collected.get() + usize::from(is_put_off));
+        is_put_off
+    }
+
+    fn compile_collected(&self, tell: &mut dyn FnMut(usize, usize)) {
+        let total = self.collected.take();
+        tell(total, total);
+    }
+}
+
+/// What a worker with such a workshop says: the cells whose rows are called and checked, and how many sources are compiled.
+fn improvised(every: u32, cells: Vec<CellRequest>, together: bool) -> Vec<String> {
+    let cuda = ["fast", "faster"].map(|name| cuda_variant_of_double(name, 2, right));
+    let registry = Registry::of(cuda.into_iter().chain([variant_of_double("double", 1, right)]))
+        .expect("fine");
+    let (protocol, seed, coverage) = (PROTOCOL, 1, Coverage::EverySize);
+    let device = DeviceRequest::default();
+    let request = CheckRequest { protocol, seed, coverage, cells, device, together };
+    let (is_collecting, calls, collected) = Default::default();
+    let mut workshop = Improvised { every, is_collecting, calls, collected };
+    let mut said = Vec::new();
+    let outcome = checks::check(&registry, &mut workshop, &request, &mut |reply| {
+        said.push(match reply {
+            Reply::Calling(Place { cell, row }) => format!("call {cell}.{}", row.unwrap_or(9)),
+            Reply::Checked(CheckedReply { place: Place { cell, row }, wrong: None, .. }) => {
+                format!("right {cell}.{}", row.unwrap_or(9))
+            }
+            Reply::Compiling { total, .. } => format!("compile {total}"),
+            other => format!("{other:?}"),
+        });
+    });
+    assert_eq!(outcome, Ok(()));
+    assert!(!workshop.is_collecting.get(), "nothing is put off after the checks");
+    said
+}
+
+#[test]
+fn rows_that_wait_for_a_source_are_checked_when_it_is_compiled() {
+    let cells = || vec![cell(16, &["fast", "faster"]), cell(1024, &["fast"])];
+    let said = improvised(2, cells(), true);
+    // The first variant waits, at both sizes, for a source of which one call was enough to know.
+    let first = ["call 0.0", "call 0.1", "right 0.1", "compile 1"];
+    // It waits for another one, which the first one kept hidden.
+    let second = ["call 0.0", "compile 1"];
+    let third = ["call 0.0", "right 0.0", "call 1.0", "compile 1", "call 1.0", "right 1.0"];
+    assert_eq!(said, [&first[..], &second, &third].concat());
+    let said = improvised(2, cells(), false);
+    let one_by_one = ["call 0.0", "right 0.0", "call 0.1", "right 0.1", "call 1.0", "right 1.0"];
+    assert_eq!(said, one_by_one);
+}
+
+#[test]
+fn a_variant_that_always_asks_for_another_source_is_checked_after_a_few_rounds() {
+    let said = improvised(1, vec![cell(16, &["fast"]), cell(1024, &["fast"])], true);
+    let round = ["call 0.0", "compile 1"];
+    let last = ["call 0.0", "right 0.0", "call 1.0", "right 1.0"];
+    assert_eq!(said, [&round[..], &round, &round, &last].concat());
 }

@@ -3,8 +3,10 @@
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{BinOp, Expr, ExprCall, ExprPath, Ident, PatIdent, UnOp};
+use syn::{BinOp, Expr, ExprCall, ExprPath, Ident, Macro, Pat, PatIdent, Result, Token, UnOp};
 
 use super::axes::Axes;
 use crate::errors::Errors;
@@ -27,8 +29,8 @@ pub(super) fn is_condition(expression: &Expr) -> bool {
         Expr::Group(group) => is_condition(&group.expr),
         Expr::Paren(parenthesis) => is_condition(&parenthesis.expr),
         Expr::Unary(unary) => matches!(unary.op, UnOp::Not(_)) && !mentions(expression).is_empty(),
-        // Such as `n.is_power_of_two()`: a number of work would not name an axis.
-        Expr::MethodCall(_) => !mentions(expression).is_empty(),
+        // Such as `n.is_power_of_two()` or `matches!(n, 1 | 2)`: a number of work would not name an axis.
+        Expr::MethodCall(_) | Expr::Macro(_) => !mentions(expression).is_empty(),
         Expr::Binary(binary) => matches!(
             binary.op,
             BinOp::Lt(_)
@@ -75,9 +77,41 @@ impl<'ast> Visit<'ast> for Names {
         }
     }
 
+    /// What is in a macro is tokens; those of `matches!` have a pattern among them, those of others are taken for arguments.
+    fn visit_macro(&mut self, found: &'ast Macro) {
+        let arguments = Punctuated::<Expr, Token![,]>::parse_terminated;
+        if found.path.segments.last().is_some_and(|name| name.ident == "matches") {
+            if let Ok(Matches { value, pattern, guard }) = found.parse_body() {
+                self.visit_expr(&value);
+                self.visit_pat(&pattern);
+                guard.iter().for_each(|guard| self.visit_expr(guard));
+            }
+        } else if let Ok(arguments) = found.parse_body_with(arguments) {
+            arguments.iter().for_each(|argument| self.visit_expr(argument));
+        }
+    }
+
     fn visit_pat_ident(&mut self, pattern: &'ast PatIdent) {
         self.bound.push(pattern.ident.clone());
         visit::visit_pat_ident(self, pattern);
+    }
+}
+
+/// What `matches!` is given.
+struct Matches {
+    value: Expr,
+    pattern: Pat,
+    guard: Option<Expr>,
+}
+
+impl Parse for Matches {
+    fn parse(input: ParseStream<'_>) -> Result<Self> {
+        let value = input.parse()?;
+        input.parse::<Token![,]>()?;
+        let pattern = Pat::parse_multi_with_leading_vert(input)?;
+        let guard = input.parse::<Option<Token![if]>>()?.map(|_| input.parse()).transpose()?;
+        input.parse::<Option<Token![,]>>()?;
+        Ok(Matches { value, pattern, guard })
     }
 }
 
@@ -122,6 +156,18 @@ mod tests {
     }
 
     #[test]
+    fn axes_are_found_in_macros() {
+        assert_eq!(names("matches!(n, 1 | 2) && rows > 1"), ["n", "rows"]);
+        assert_eq!(
+            names("matches!((rows, dim), (1, other) if other > cols)"),
+            ["rows", "dim", "cols"]
+        );
+        assert_eq!(names("std::matches!(n, half @ 4..=LIMIT,)"), ["n"]);
+        assert_eq!(names("aligned!(rows, 2 * dim)"), ["rows", "dim"]);
+        assert_eq!(names("peculiar!(rows => dim)"), [""; 0]);
+    }
+
+    #[test]
     fn a_number_is_not_a_condition() {
         let is_condition =
             |text: &str| super::is_condition(&syn::parse_str(text).expect("an expression"));
@@ -132,5 +178,7 @@ mod tests {
         assert!(is_condition("(rows > 1 && dim > 2)"));
         assert!(is_condition("!(rows < 4)"));
         assert!(is_condition("n.is_power_of_two()"));
+        assert!(is_condition("matches!(n, 64 | 128)"));
+        assert!(!is_condition("thousands!(16)"));
     }
 }

@@ -9,7 +9,7 @@ pub(crate) enum Formula {
     Function(ExprPath),
 }
 
-/// A closure whose parameters name axes.
+/// A closure whose parameters name axes; those that are `_` name none.
 pub(crate) struct Closure {
     pub(crate) parameters: Vec<AxisParameter>,
     pub(crate) output: Option<Type>,
@@ -55,8 +55,17 @@ impl TryFrom<ExprClosure> for Closure {
             ReturnType::Default => None,
             ReturnType::Type(_, output) => Some(*output),
         };
-        let parameters = closure.inputs.into_iter().map(AxisParameter::try_from);
+        let named = closure.inputs.into_iter().filter(|parameter| !is_unnamed(parameter));
+        let parameters = named.map(AxisParameter::try_from);
         Ok(Closure { parameters: parameters.collect::<Result<_>>()?, output, body: *closure.body })
+    }
+}
+
+/// Whether a parameter is `_`, as in `bytes = |_| 0`: axes go by name, so it stands for nothing.
+fn is_unnamed(parameter: &Pat) -> bool {
+    match parameter {
+        Pat::Type(typed) => is_unnamed(&typed.pat),
+        other => matches!(other, Pat::Wild(_)),
     }
 }
 
@@ -84,5 +93,21 @@ pub(crate) fn ungrouped(expression: Expr) -> Expr {
     match expression {
         Expr::Group(group) => ungrouped(*group.expr),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_without_a_name_is_no_axis() {
+        let names = |text: &str| -> Vec<String> {
+            let formula: Formula = syn::parse_str(text).expect("a closure");
+            formula.parameters().map(Ident::to_string).collect()
+        };
+        assert_eq!(names("|_| 0"), [""; 0]);
+        assert_eq!(names("|rows, _: usize, dim| rows * dim"), ["rows", "dim"]);
+        assert!(syn::parse_str::<Formula>("|(rows, dim)| rows * dim").is_err());
     }
 }

@@ -104,7 +104,7 @@ impl BlasLt {
     pub(super) fn open(gpu: &Gpu) -> GpuResult<Self> {
         if !library::has_cublas_lt() {
             let text = "no cuBLASLt: libcublasLt is not found; install the CUDA toolkit";
-            return Err(GpuError(text.into()));
+            return Err(GpuError::Failed(text.into()));
         }
         let handle = result::create_handle().map_err(|e| failure("starting", e))?;
         let stream = gpu.stream().cu_stream().cast();
@@ -136,7 +136,7 @@ impl BlasLt {
             [("a", a.len(), m, k), ("b", b.len(), k, n), ("d", d.len(), m, n)]
         {
             if rows.checked_mul(columns) != Some(len) {
-                return Err(GpuError(format!(
+                return Err(GpuError::Failed(format!(
                     "`{name}` has {len} elements where {rows} × {columns} are wanted"
                 )));
             }
@@ -274,7 +274,7 @@ unsafe fn set<T>(
 }
 
 fn failure(doing: &str, error: result::CublasError) -> GpuError {
-    GpuError(format!("cuBLASLt fails {doing}: {:?}", error.0))
+    GpuError::Failed(format!("cuBLASLt fails {doing}: {:?}", error.0))
 }
 
 fn data_type(element: &str) -> GpuResult<sys::cudaDataType> {
@@ -288,7 +288,7 @@ fn data_type(element: &str) -> GpuResult<sys::cudaDataType> {
         "e5m2" => Type::CUDA_R_8F_E5M2,
         "i8" => Type::CUDA_R_8I,
         "i32" => Type::CUDA_R_32I,
-        other => return Err(GpuError(format!("cuBLASLt has no matrices of {other}"))),
+        other => return Err(GpuError::Failed(format!("cuBLASLt has no matrices of {other}"))),
     })
 }
 

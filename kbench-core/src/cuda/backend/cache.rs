@@ -1,7 +1,8 @@
 //! What is kept between runs: compiled device code, and what devices were measured to be capable of.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs, io, process};
 
 use crate::cuda::CACHE;
@@ -19,21 +20,26 @@ pub(super) fn folder() -> Option<PathBuf> {
 
 /// What is kept under a name, if it is whole.
 pub(super) fn read(name: &str) -> Option<Vec<u8>> {
-    let file = fs::read(folder()?.join(name)).ok()?;
+    read_file(&folder()?.join(name))
+}
+
+fn read_file(path: &Path) -> Option<Vec<u8>> {
+    let file = fs::read(path).ok()?;
     let (digest, content) = file.split_at_checked(16)?;
     (digest == fingerprint([content]).to_be_bytes()).then(|| content.to_vec())
 }
 
 /// Keeps something under a name. That it cannot be kept is no reason to fail: it is made again next time.
 pub(super) fn write(name: &str, content: &[u8]) {
-    let _ = try_write(name, content);
+    let _ = folder().map(|folder| write_file(&folder.join(name), content));
 }
 
-fn try_write(name: &str, content: &[u8]) -> io::Result<()> {
-    let path = folder().ok_or(io::ErrorKind::NotFound)?.join(name);
+/// Whoever reads finds a whole file or none, also when several threads and processes write at once.
+fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
+    static DRAFTS: AtomicU64 = AtomicU64::new(0);
     fs::create_dir_all(path.parent().ok_or(io::ErrorKind::NotFound)?)?;
-    // Whoever reads finds a whole file or none, also when several processes write at once.
-    let draft = path.with_extension(format!("draft-{}", process::id()));
+    let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+    let draft = path.with_extension(format!("draft-{}-{number}", process::id()));
     let mut file = fs::File::create(&draft)?;
     file.write_all(&fingerprint([content]).to_be_bytes())?;
     file.write_all(content)?;
@@ -64,5 +70,28 @@ mod tests {
         assert_ne!(digest(&["ab", "c"]), digest(&["a", "bc"]));
         assert_ne!(digest(&["ab"]), digest(&["ac"]));
         assert_ne!(digest(&[""]), digest(&["", ""]));
+    }
+
+    #[test]
+    fn whoever_reads_finds_a_whole_file_whoever_else_writes() {
+        let folder = env::temp_dir().join(format!("kbench-cache-{}", process::id()));
+        let path = folder.join("code/0123");
+        let content = |writer: u8| vec![writer; 1 << 16];
+        write_file(&path, &content(0)).expect("a temporary folder");
+        std::thread::scope(|scope| {
+            for writer in 1..5 {
+                let (path, content) = (&path, content(writer));
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        write_file(path, &content).expect("a temporary folder");
+                        let found = read_file(path).expect("a whole file");
+                        assert!(found.len() == 1 << 16 && found.iter().all(|b| *b == found[0]));
+                    }
+                });
+            }
+        });
+        let files = fs::read_dir(path.parent().expect("a folder")).expect("a folder").count();
+        assert_eq!(files, 1, "no draft is left");
+        fs::remove_dir_all(&folder).expect("it is there");
     }
 }

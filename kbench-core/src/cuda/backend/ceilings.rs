@@ -167,7 +167,7 @@ fn random<T: DeviceElement>(gpu: &Gpu, len: usize, bits: Bits) -> GpuResult<Devi
     let slice = gpu.zeros::<T>(len)?;
     let words = len * size_of::<T>() / 4;
     if words == 0 {
-        return Err(GpuError("too few elements for a word".into()));
+        return Err(GpuError::Failed("too few elements for a word".into()));
     }
     let scramble = gpu.kernel(INSTRUMENTS, "kbench_scramble")?.grid(1024).block(256);
     scramble.arg(&slice).arg(words).arg(bits.mask).arg(bits.set).launch()?;

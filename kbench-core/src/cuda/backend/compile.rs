@@ -6,6 +6,7 @@ use cudarc::nvrtc::{result, sys};
 
 use super::{cache, library};
 use crate::cuda::{GpuError, GpuResult};
+use crate::value::Declined;
 
 /// Device code with the options that it is compiled with.
 ///
@@ -76,25 +77,47 @@ pub struct Compiled {
 /// Compiles for an architecture (`sm_90`), or takes what was compiled before from the same text with the same compiler.
 /// Needs no device.
 pub fn compile(source: &Source, architecture: &str) -> GpuResult<Compiled> {
-    if !library::has_nvrtc() {
-        return Err(GpuError(crate::cuda::Unavailable::NoNvrtc.to_string()));
-    }
-    let options = all_options(source, architecture);
-    let version = version()?;
-    let texts = source.texts().flat_map(|(name, text)| [text, name]);
-    let parts =
-        [version.as_str()].into_iter().chain(texts).chain(options.iter().map(String::as_str));
-    let key = cache::fingerprint(parts.map(str::as_bytes));
-    let name = format!("code/{key:032x}");
-    if includes_others(source) {
-        return compile_anew(source, &options);
-    }
-    if let Some(compiled) = cache::read(&name).and_then(|kept| Compiled::from_bytes(&kept)) {
+    let task = Task::new(source, architecture)?;
+    if let Some(compiled) = task.kept() {
         return Ok(compiled);
     }
-    let compiled = compile_anew(source, &options)?;
-    cache::write(&name, &compiled.to_bytes());
+    let compiled = compile_anew(source, &task.options)?;
+    if let Some(name) = &task.name {
+        cache::write(name, &compiled.to_bytes());
+    }
     Ok(compiled)
+}
+
+/// What was compiled before from the same text with the same compiler, if it is still there.
+pub(super) fn kept(source: &Source, architecture: &str) -> GpuResult<Option<Compiled>> {
+    Ok(Task::new(source, architecture)?.kept())
+}
+
+/// What the compiler is to do.
+struct Task {
+    options: Vec<String>,
+    /// The name under which the result is kept; none where the same source may give something else tomorrow.
+    name: Option<String>,
+}
+
+impl Task {
+    fn new(source: &Source, architecture: &str) -> GpuResult<Self> {
+        if !library::has_nvrtc() {
+            return Err(Declined(crate::cuda::Unavailable::NoNvrtc.to_string()).into());
+        }
+        let options = all_options(source, architecture);
+        let version = version()?;
+        let texts = source.texts().flat_map(|(name, text)| [text, name]);
+        let parts =
+            [version.as_str()].into_iter().chain(texts).chain(options.iter().map(String::as_str));
+        let key = cache::fingerprint(parts.map(str::as_bytes));
+        let name = (!includes_others(source)).then(|| format!("code/{key:032x}"));
+        Ok(Task { options, name })
+    }
+
+    fn kept(&self) -> Option<Compiled> {
+        Compiled::from_bytes(&cache::read(self.name.as_ref()?)?)
+    }
 }
 
 /// Whether a source may include files other than the toolkit's and its own headers: they can change while all that is known
@@ -132,13 +155,15 @@ fn version() -> GpuResult<String> {
     let asked = unsafe { sys::nvrtcVersion(&mut major, &mut minor) };
     match asked.result() {
         Ok(()) => Ok(format!("NVRTC {major}.{minor}")),
-        Err(error) => Err(GpuError(format!("NVRTC does not tell its version: {:?}", error.0))),
+        Err(error) => {
+            Err(GpuError::Failed(format!("NVRTC does not tell its version: {:?}", error.0)))
+        }
     }
 }
 
 fn compile_anew(source: &Source, options: &[String]) -> GpuResult<Compiled> {
     let failed = |doing: &str, code: sys::nvrtcResult| {
-        GpuError(format!("{}: NVRTC fails {doing}: {code:?}", source.name))
+        GpuError::Failed(format!("{}: NVRTC fails {doing}: {code:?}", source.name))
     };
     let program = Program::new(source)?.map_err(|code| failed("reading the source", code))?;
     // SAFETY: the program was just created, and is destroyed when it goes out of scope.
@@ -150,7 +175,7 @@ fn compile_anew(source: &Source, options: &[String]) -> GpuResult<Compiled> {
         if log.is_empty() {
             return Err(failed("compiling", error.0));
         }
-        return Err(GpuError(explain(source, &log)));
+        return Err(GpuError::Failed(explain(source, &log)));
     }
     // SAFETY: the program is compiled.
     let ptx = unsafe { result::get_ptx(program.0) };
@@ -166,7 +191,8 @@ impl Program {
     /// A source with its headers; the outer error is about its texts, the inner one the compiler's.
     fn new(source: &Source) -> GpuResult<Result<Self, sys::nvrtcResult>> {
         let c_string = |text: &str| {
-            let zero = |_| GpuError(format!("{}: the text contains a zero byte", source.name));
+            let zero =
+                |_| GpuError::Failed(format!("{}: the text contains a zero byte", source.name));
             CString::new(text).map_err(zero)
         };
         let (text, name) = (c_string(source.text)?, c_string(source.name)?);

@@ -13,7 +13,8 @@ use cudarc::driver::sys::{self, CUresult};
 use cudarc::driver::{CudaContext, CudaStream, DriverError, result};
 
 use super::blas::BlasLt;
-use super::compile::{Source, compile};
+use super::compile::Source;
+use super::compiler::Compiler;
 use super::launch::{Function, Launch, Module, Recorded};
 use super::memory::{
     Allocation, DeviceElement, DeviceSlice, GUARD, Ledger, PATTERN, Shelf, Zone, guarded,
@@ -33,6 +34,7 @@ pub struct Gpu {
     info: DeviceInfo,
     context: Arc<CudaContext>,
     stream: Arc<CudaStream>,
+    compiler: Compiler,
     modules: RefCell<HashMap<Source, Rc<Module>>>,
     functions: RefCell<HashMap<FunctionKey, Rc<Function>>>,
     ledger: Rc<Ledger>,
@@ -88,10 +90,12 @@ impl Gpu {
         unsafe { context.disable_event_tracking() };
         let stream = context.new_stream().map_err(broken)?;
         keep_pool(&context).map_err(broken)?;
+        let compiler = Compiler::new(architecture(&info.compute_capability));
         Ok(Gpu {
             info,
             context,
             stream,
+            compiler,
             modules: RefCell::default(),
             functions: RefCell::default(),
             ledger: Rc::default(),
@@ -112,11 +116,7 @@ impl Gpu {
 
     /// The architecture that device code is compiled for, with what only this generation has.
     pub fn architecture(&self) -> String {
-        let digits: String = self.info.compute_capability.split('.').collect();
-        // From 9.0 on, some instructions exist in code for exactly this architecture only.
-        let specific =
-            if self.info.compute_capability.parse().unwrap_or(0.0) >= 9.0 { "a" } else { "" };
-        format!("sm_{digits}{specific}")
+        self.compiler.architecture().to_owned()
     }
 
     /// A kernel of device code, compiled when it is first asked for and kept on disk for later runs.
@@ -148,13 +148,28 @@ impl Gpu {
             return Ok(module.clone());
         }
         self.bind()?;
-        let compiled = compile(&source, &self.architecture())?;
+        let compiled = self.compiler.compile(&source)?;
         if let Some(folder) = self.dump.borrow().as_deref() {
             write_assembly(folder, &source, &compiled.ptx)?;
         }
         let module = Rc::new(Module::load(self, compiled)?);
         self.modules.borrow_mut().insert(source, module.clone());
         Ok(module)
+    }
+
+    /// Puts off sources that were never compiled from now on, or does not: calls that ask for one fail.
+    pub(crate) fn collect_sources(&self, is_collecting: bool) {
+        self.compiler.collect(is_collecting);
+    }
+
+    /// Whether a source was put off since this was last asked.
+    pub(crate) fn has_put_off(&self) -> bool {
+        self.compiler.has_put_off()
+    }
+
+    /// Compiles what was put off, side by side; tells how many of how many sources are done.
+    pub(crate) fn compile_collected(&self, tell: &mut dyn FnMut(usize, usize)) {
+        self.compiler.compile_collected(tell);
     }
 
     /// Writes the assembly of every kernel that is compiled from now on to a folder.
@@ -263,7 +278,7 @@ impl Gpu {
                 CUresult::CUDA_ERROR_NOT_READY => {
                     let text = format!("does not come back within {} s", PATIENCE.as_secs());
                     self.lose(&text);
-                    return Err(GpuError(text));
+                    return Err(GpuError::Failed(text));
                 }
                 code => return self.done("running on the device", Err(DriverError(code))),
             }
@@ -294,12 +309,12 @@ impl Gpu {
             return Ok(blas);
         }
         if !library::has_cublas() {
-            return Err(GpuError(
+            return Err(GpuError::Failed(
                 "no cuBLAS: libcublas is not found; install the CUDA toolkit".into(),
             ));
         }
         let blas = CudaBlas::new(self.stream.clone())
-            .map_err(|error| GpuError(format!("cuBLAS does not start: {:?}", error.0)))?;
+            .map_err(|error| GpuError::Failed(format!("cuBLAS does not start: {:?}", error.0)))?;
         Ok(self.blas.get_or_init(|| blas))
     }
 
@@ -391,14 +406,15 @@ impl Gpu {
     fn failure(&self, doing: &str, error: DriverError) -> GpuError {
         let failure = describe(doing, error);
         if STICKY.contains(&error.0) {
-            self.lose(&failure.0);
+            self.lose(&failure.to_string());
         }
         failure
     }
 
     /// An array whose content is whatever was there.
     pub(super) fn uninitialised<T: DeviceElement>(&self, len: usize) -> GpuResult<DeviceSlice<T>> {
-        let too_large = || GpuError(format!("{len} elements of {} are too many bytes", T::NAME));
+        let too_large =
+            || GpuError::Failed(format!("{len} elements of {} are too many bytes", T::NAME));
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         // The zone behind begins right after the last element, and ends where the next array may begin.
         let whole = guarded(bytes).ok_or_else(too_large)?;
@@ -410,7 +426,7 @@ impl Gpu {
         let base = match base {
             Err(DriverError(CUresult::CUDA_ERROR_OUT_OF_MEMORY)) => {
                 let free = self.free_bytes().unwrap_or(0);
-                return Err(GpuError(format!(
+                return Err(GpuError::Failed(format!(
                     "out of device memory: {} are wanted, and {} are free",
                     bytes_in_words(whole as u64),
                     bytes_in_words(free as u64)
@@ -471,6 +487,14 @@ impl Gpu {
     }
 }
 
+/// The architecture of a compute capability, with what only this generation has.
+fn architecture(compute_capability: &str) -> String {
+    let digits: String = compute_capability.split('.').collect();
+    // From 9.0 on, some instructions exist in code for exactly this architecture only.
+    let specific = if compute_capability.parse().unwrap_or(0.0) >= 9.0 { "a" } else { "" };
+    format!("sm_{digits}{specific}")
+}
+
 /// Memory that was freed stays with this process, so that allocating it again costs no call of the system.
 fn keep_pool(context: &CudaContext) -> Result<(), DriverError> {
     let device = context.cu_device();
@@ -486,7 +510,7 @@ fn keep_pool(context: &CudaContext) -> Result<(), DriverError> {
 fn same_length(host: usize, device: usize) -> GpuResult<()> {
     match host == device {
         true => Ok(()),
-        false => Err(GpuError(format!(
+        false => Err(GpuError::Failed(format!(
             "an array of {device} elements cannot take over {host}: lengths must be the same"
         ))),
     }
@@ -498,5 +522,5 @@ fn write_assembly(folder: &Path, source: &Source, ptx: &str) -> GpuResult<()> {
     let path = folder.join(format!("{stem}-{:08x}.ptx", key as u32));
     std::fs::create_dir_all(folder)
         .and_then(|()| std::fs::write(&path, ptx))
-        .map_err(|error| GpuError(format!("{} cannot be written: {error}", path.display())))
+        .map_err(|error| GpuError::Failed(format!("{} cannot be written: {error}", path.display())))
 }

@@ -48,12 +48,12 @@ pub(super) struct Function {
 
 impl Function {
     pub(super) fn load(gpu: &Gpu, module: &Module, name: &'static str) -> GpuResult<Self> {
-        let text =
-            CString::new(name).map_err(|_| GpuError("a name contains a zero byte".into()))?;
+        let text = CString::new(name)
+            .map_err(|_| GpuError::Failed("a name contains a zero byte".into()))?;
         // SAFETY: the module is loaded.
         let handle = match unsafe { result::module::get_function(module.module, text) } {
             Err(error) if error.0 == CUresult::CUDA_ERROR_NOT_FOUND => {
-                return Err(GpuError(format!(
+                return Err(GpuError::Failed(format!(
                     "there is no kernel `{name}` in this source: it must be `extern \"C\" __global__`; {}",
                     entry_points(&module.compiled.ptx)
                 )));
@@ -244,20 +244,20 @@ impl<'g> Launch<'g> {
         let name = function.name;
         let (given, taken) = (self.arguments.sizes.len(), function.parameters.len());
         if given != taken {
-            return Err(GpuError(format!(
+            return Err(GpuError::Failed(format!(
                 "`{name}` takes {taken} argument(s), and {given} are given"
             )));
         }
         let sizes = self.arguments.sizes.iter().zip(&function.parameters).enumerate();
         if let Some((index, (given, taken))) = sizes.into_iter().find(|(_, (g, t))| g != t) {
-            return Err(GpuError(format!(
+            return Err(GpuError::Failed(format!(
                 "argument {} of `{name}` has {taken} bytes, and {given} are given; `usize` is `size_t`, `u32` is `unsigned`",
                 index + 1
             )));
         }
         let threads: u64 = block.iter().map(|n| u64::from(*n)).product();
         if threads > u64::from(function.most_threads) {
-            return Err(GpuError(format!(
+            return Err(GpuError::Failed(format!(
                 "`{name}` can have {} threads in a block, not {threads}",
                 function.most_threads
             )));

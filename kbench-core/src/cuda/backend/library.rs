@@ -8,13 +8,16 @@ use cudarc::driver::sys::{self, CUdevice_attribute as Attribute, CUresult};
 use cudarc::driver::{DriverError, result};
 
 use super::nvml::Nvml;
-use crate::cuda::{DeviceInfo, Unavailable};
+use crate::cuda::{DeviceInfo, Unavailable, is_switched_off};
 
 /// The version of CUDA whose interface is used: older drivers lack functions of it.
 const NEEDED: i32 = 13_000;
 
-/// All devices of this machine; asking makes no context on any of them.
+/// All devices of this machine, or none under `--no-gpu`; asking makes no context on any of them.
 pub fn devices() -> Result<Vec<DeviceInfo>, Unavailable> {
+    if is_switched_off() {
+        return Err(Unavailable::SwitchedOff);
+    }
     // SAFETY: opening the driver's library runs nothing but its initialisers.
     if !unsafe { sys::is_culib_present() } {
         return Err(Unavailable::NoDriver);

@@ -9,6 +9,7 @@ mod blas;
 mod cache;
 mod ceilings;
 mod compile;
+mod compiler;
 mod gpu;
 mod launch;
 mod library;
@@ -59,5 +60,5 @@ fn describe(doing: &str, error: DriverError) -> GpuError {
         |_| String::from("no explanation by the driver"),
         |text| text.to_string_lossy().into_owned(),
     );
-    GpuError(format!("{doing}: {text} ({code:?})"))
+    GpuError::Failed(format!("{doing}: {text} ({code:?})"))
 }

@@ -25,7 +25,7 @@ use crate::cuda::{
     DeviceArguments, DeviceFigures, DeviceReading, Gpu, GpuError, Graph, MOST_QUEUED, Profiler,
     Queue, Stopwatch, Timing, summarise,
 };
-use crate::value::Operand;
+use crate::value::{Declined, Operand};
 
 /// Calls of one sample that each find cold caches: emptying the cache takes longer than most of them.
 const MOST_COLD: u64 = 8;
@@ -87,7 +87,10 @@ where
 
 impl From<GpuError> for Fault {
     fn from(error: GpuError) -> Self {
-        Fault::Device(error.0)
+        match error {
+            GpuError::Failed(text) => Fault::Device(text),
+            GpuError::Declined(Declined(reason)) => Fault::Declined(reason),
+        }
     }
 }
 
@@ -280,6 +283,7 @@ where
         let is_fresh = K::ENTRY.in_place == InPlace::Fresh;
         match mode {
             Mode::Cold => {
+                let written = data.device.written_bytes();
                 let data = RefCell::new(data);
                 let mut prepare = |_| match is_fresh {
                     true => Ok(fresh_copies(gpu, &mut data.borrow_mut().device, 1)?),
@@ -287,7 +291,7 @@ where
                 };
                 let copy = is_fresh.then_some(0);
                 let mut call = |_| self.checked(gpu, &mut data.borrow_mut(), copy);
-                stopwatch.cold(calls, queue, &mut prepare, &mut call)
+                stopwatch.cold(calls, queue, written, &mut prepare, &mut call)
             }
             Mode::Graph => {
                 if is_fresh {
@@ -384,7 +388,6 @@ where
         Ok(DeviceFigures {
             transfers: transfers(gpu, data)?,
             peak_bytes: (resident + scratch) as u64,
-            written_bytes: data.device.written().map(|slot| slot.value.device_bytes() as u64).sum(),
             elsewhere_ns: self.elsewhere(gpu, data)?,
             kernels: summarise(gpu, &recorded),
         })
@@ -399,5 +402,18 @@ fn on_device(caller: &Caller) -> Result<(&Stopwatch, Mode), Fault> {
     match stopwatch.gpu().lost() {
         Some(why) => Err(Fault::Device(format!("the device was lost before: {why}"))),
         None => Ok((stopwatch, *mode)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_variant_that_declines_is_not_at_fault() {
+        let declined = GpuError::from(Declined("this device is too old".into()));
+        assert_eq!(Fault::from(declined), Fault::Declined("this device is too old".into()));
+        let failed = GpuError::Failed("it is lost".into());
+        assert_eq!(Fault::from(failed), Fault::Device("it is lost".into()));
     }
 }

@@ -23,6 +23,11 @@ impl Resident {
         self.slots.iter().filter(|slot| slot.is_written)
     }
 
+    /// Bytes that a call writes.
+    pub(super) fn written_bytes(&self) -> usize {
+        self.written().map(|slot| slot.value.device_bytes()).sum()
+    }
+
     /// Bytes of the arguments.
     pub(super) fn bytes(&self) -> usize {
         self.slots.iter().map(|slot| slot.value.device_bytes()).sum()
