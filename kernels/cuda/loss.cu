@@ -7,8 +7,9 @@ static constexpr unsigned int MOST_BLOCKS = 8192;
 
 // Vectors of 16 bytes of each array that a thread asks for before it looks at the first of them.
 static constexpr unsigned int PACKS = 2;
-// The same in a row of logits.
+// The same in a row of logits, by the threads of a block, and by those of a warp.
 static constexpr unsigned int ROW_PACKS = 2;
+static constexpr unsigned int WARP_PACKS = 4;
 
 // What the blocks of the running grid have handed in: on one stream there is one grid at a time.
 static __device__ float sums_of_blocks[MOST_BLOCKS];
@@ -137,14 +138,7 @@ struct Exponentials {
         sum += power_of_two(LOG2_E * value - shift(max));
     }
 
-    // Adds COUNT packs that are `step` packs apart.
-    template <unsigned int COUNT, typename T> __device__ __forceinline__ void add(const T* from, size_t step) {
-        constexpr unsigned int LENGTH = Pack<T>::LENGTH;
-        Pack<T> packs[COUNT];
-#pragma unroll
-        for (unsigned int p = 0; p < COUNT; ++p) {
-            packs[p] = load_pack(from + p * step * LENGTH);
-        }
+    template <unsigned int COUNT, typename T> __device__ __forceinline__ void add(const Pack<T> (&packs)[COUNT]) {
         float higher = max;
 #pragma unroll
         for (unsigned int p = 0; p < COUNT; ++p) {
@@ -152,15 +146,25 @@ struct Exponentials {
         }
         raise(higher);
         const float base = shift(higher);
+        float terms[2] = {};
 #pragma unroll
         for (unsigned int p = 0; p < COUNT; ++p) {
-            float terms = 0.0f;
 #pragma unroll
-            for (unsigned int i = 0; i < LENGTH; ++i) {
-                terms += power_of_two(LOG2_E * widen(packs[p].values[i]) - base);
+            for (unsigned int i = 0; i < Pack<T>::LENGTH; ++i) {
+                terms[i % 2] += power_of_two(LOG2_E * widen(packs[p].values[i]) - base);
             }
-            sum += terms;
         }
+        sum += terms[0] + terms[1];
+    }
+
+    // Adds COUNT packs that are `step` packs apart.
+    template <unsigned int COUNT, typename T> __device__ __forceinline__ void add(const T* from, size_t step) {
+        Pack<T> packs[COUNT];
+#pragma unroll
+        for (unsigned int p = 0; p < COUNT; ++p) {
+            packs[p] = load_pack(from + p * step * Pack<T>::LENGTH);
+        }
+        add(packs);
     }
 };
 
@@ -205,10 +209,88 @@ static __device__ __forceinline__ void cross_entropy(
     finish(sum, 1.0f / static_cast<float>(rows), out);
 }
 
+// ---- the same, of rows of whole packs, with a warp for a row at a time
+
+// −∞ in all of 32 bits.
+template <typename T> static constexpr unsigned int LOWEST = 0xff800000u;
+template <> constexpr unsigned int LOWEST<__half> = 0xfc00fc00u;
+template <> constexpr unsigned int LOWEST<__nv_bfloat16> = 0xff80ff80u;
+
+// Asks for packs of a row from `at` on, a warp's width apart; where the row has ended they are −∞.
+template <typename T>
+static __device__ __forceinline__ void ask(
+    Pack<T> (&packs)[WARP_PACKS], const T* row, unsigned int length, unsigned int at) {
+#pragma unroll
+    for (unsigned int p = 0; p < WARP_PACKS; ++p) {
+        const unsigned int index = at + p * WARP;
+        uint4 bits = make_uint4(LOWEST<T>, LOWEST<T>, LOWEST<T>, LOWEST<T>);
+        if (index < length) {
+            bits = *reinterpret_cast<const uint4*>(row + static_cast<size_t>(index) * Pack<T>::LENGTH);
+        }
+        packs[p] = *reinterpret_cast<const Pack<T>*>(&bits);
+    }
+}
+
+// No warp waits for another, and each has asked for its next packs, be they of this row or of the next one, before it adds up
+// those that have arrived. That is faster where there are rows for all warps.
+template <typename T>
+static __device__ __forceinline__ void cross_entropy_by_warps(
+    const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {
+    __shared__ float partial[MOST_WARPS];
+    const unsigned int lane = threadIdx.x % WARP;
+    const unsigned int length = classes / Pack<T>::LENGTH;
+    const size_t warps = static_cast<size_t>(gridDim.x) * (blockDim.x / WARP);
+    size_t r = (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / WARP;
+    float sum = 0.0f;
+    if (r < rows) {
+        const T* row = logits + r * classes;
+        unsigned int target = targets[r];
+        Pack<T> ahead[WARP_PACKS];
+        ask(ahead, row, length, lane);
+        for (bool has_next = true; has_next; r += warps) {
+            has_next = r + warps < rows;
+            const T* const next = row + warps * classes;
+            const float logit = target < classes ? widen(row[target]) : nanf("");
+            if (has_next) {
+                target = targets[r + warps];
+            }
+            Exponentials part;
+            unsigned int first = WARP_PACKS * WARP;
+            for (; first < length; first += WARP_PACKS * WARP) {
+                Pack<T> now[WARP_PACKS];
+#pragma unroll
+                for (unsigned int p = 0; p < WARP_PACKS; ++p) {
+                    now[p] = ahead[p];
+                }
+                ask(ahead, row, length, first + lane);
+                part.add(now);
+            }
+            Pack<T> now[WARP_PACKS];
+#pragma unroll
+            for (unsigned int p = 0; p < WARP_PACKS; ++p) {
+                now[p] = ahead[p];
+            }
+            if (has_next) {
+                ask(ahead, next, length, lane);
+            }
+            part.add(now);
+            const float max = reduce_warp<Max>(part.max);
+            sum += max + logf(reduce_warp<Sum>(part.scaled(max))) - logit;
+            row = next;
+        }
+    }
+    sum = reduce_block<Sum>(lane == 0 ? sum : 0.0f, partial);
+    finish(sum, 1.0f / static_cast<float>(rows), out);
+}
+
 #define CROSS_ENTROPY(T, suffix)                                                                                       \
     extern "C" __global__ void cross_entropy_##suffix(                                                                 \
         const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {                       \
         cross_entropy(logits, targets, out, rows, classes);                                                            \
+    }                                                                                                                  \
+    extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_by_warps_##suffix(                              \
+        const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {                       \
+        cross_entropy_by_warps(logits, targets, out, rows, classes);                                                   \
     }
 FOR_FLOATS(CROSS_ENTROPY)
 

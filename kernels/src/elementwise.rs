@@ -1,15 +1,17 @@
 //! One output element from one element of each input: bound by memory as soon as the data leaves the cache.
 //!
-//! The operations differ in their formula alone, so `unary!` and `binary!` make the kernels: each with a version for one
+//! Most operations differ in their formula alone, so `unary!` and `binary!` make the kernels: each with a version for one
 //! core, one for all cores, one for a GPU and a reference in f64. On the CPU a block of elements is widened to f32,
 //! computed and narrowed while it is in the first-level cache; f32 itself is read and written in place.
+
+pub mod saxpy;
 
 use kbench::prelude::*;
 use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
 use crate::shared::tasks::GRAIN;
-use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorise};
+use crate::shared::{COMMON, Float, entry, math, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/elementwise.cu")).named("elementwise.cu").headers(COMMON);
@@ -23,55 +25,6 @@ const PACKS: usize = 2;
 /// Threads of device code that n elements take.
 fn threads<T>(n: usize) -> usize {
     n.div_ceil(PACKS * 16 / size_of::<T>())
-}
-
-/// y ← a·x + y
-#[kernel_bench(
-    sizes = [
-        "tiny" => (n = 1 << 12),
-        "small" => (n = 1 << 16),
-        "medium" => (n = 1 << 20),
-        "large" => (n = 1 << 22),
-    ],
-    inputs = |n| (0.5, uniform(n), uniform(n)),
-    in_place = reuse,
-    flops = |n| 2 * n,
-    reference = saxpy_f64,
-)]
-pub fn saxpy(a: f32, x: &[f32], y: &mut [f32]) {
-    vectorise! {
-        fn body(a: f32, x: &[f32], y: &mut [f32]) {
-            for (y, x) in y.iter_mut().zip(x) {
-                *y += a * x;
-            }
-        }
-    }
-    body(a, x, y);
-}
-
-/// [`saxpy`] on all cores.
-#[kernel_bench(of = saxpy, parallel, threshold = tuned(160_000))]
-pub fn saxpy_rayon(a: f32, x: &[f32], y: &mut [f32]) {
-    y.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN)).for_each(|(y, x)| saxpy(a, x, y));
-}
-
-/// [`saxpy`] on a GPU.
-#[kernel_bench(of = saxpy, cuda)]
-pub fn saxpy_cuda(
-    gpu: &Gpu,
-    a: f32,
-    x: &DeviceSlice<f32>,
-    y: &mut DeviceSlice<f32>,
-) -> GpuResult<()> {
-    let n = x.len();
-    let kernel = gpu.kernel(SOURCE, "saxpy")?.over(threads::<f32>(n), THREADS);
-    kernel.arg(a).arg(x).arg(y).arg(n).launch()
-}
-
-fn saxpy_f64(a: f64, x: &[f64], y: &mut [f64]) {
-    for i in 0..y.len() {
-        y[i] += a * x[i];
-    }
 }
 
 /// A function of one element as a kernel: its names, its operations, the size from which on all cores are claimed to be
@@ -101,7 +54,7 @@ macro_rules! unary {
             vectorise! {
                 fn body<T: Float>(x: &[T], out: &mut [T]) {
                     let (mut inputs, mut outputs) = (BUFFER, BUFFER);
-                    for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+                    for (x, out) in x.chunks(T::BLOCK).zip(out.chunks_mut(T::BLOCK)) {
                         let x = T::read(x, &mut inputs);
                         for (out, &$x) in T::output(out, &mut outputs).iter_mut().zip(x) {
                             *out = $single;
@@ -165,8 +118,8 @@ macro_rules! binary {
             vectorise! {
                 fn body<T: Float>(x: &[T], y: &[T], out: &mut [T]) {
                     let [mut first, mut second, mut outputs] = [BUFFER; 3];
-                    let inputs = x.chunks(BLOCK).zip(y.chunks(BLOCK));
-                    for ((x, y), out) in inputs.zip(out.chunks_mut(BLOCK)) {
+                    let inputs = x.chunks(T::BLOCK).zip(y.chunks(T::BLOCK));
+                    for ((x, y), out) in inputs.zip(out.chunks_mut(T::BLOCK)) {
                         let (x, y) = (T::read(x, &mut first), T::read(y, &mut second));
                         let results = T::output(out, &mut outputs);
                         for ((out, &$x), &$y) in results.iter_mut().zip(x).zip(y) {
@@ -241,7 +194,7 @@ unary! {
     /// out ← x · (1 + erf(x / √2)) / 2, the Gaussian error linear unit
     gelu, gelu_rayon, gelu_cuda = "gelu", gelu_f64;
     flops = 20, parallel from 40_000; // of the operations, 17 are the error function
-    f32 |x| 0.5 * x * (1.0 + math::erf(x * std::f32::consts::FRAC_1_SQRT_2));
+    f32 |x| math::gelu(x);
     f64 |x| 0.5 * x * (1.0 + erf_f64(x / 2f64.sqrt()));
 }
 
@@ -249,7 +202,7 @@ unary! {
     /// out ← x · (1 + tanh(√(2/π) · (x + 0.044715·x³))) / 2, which is nearly [`gelu`]
     gelu_tanh, gelu_tanh_rayon, gelu_tanh_cuda = "gelu_tanh", gelu_tanh_f64;
     flops = 8, parallel from 50_000; // the exponential and the quotient count as one each
-    f32 |x| x * math::sigmoid(x * (GELU_SCALE + GELU_SCALE * 0.044_715 * (x * x)));
+    f32 |x| math::gated(x, x * (x * x).mul_add(GELU_SCALE * 0.044_715, GELU_SCALE));
     f64 |x| 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh());
 }
 
@@ -257,7 +210,7 @@ unary! {
     /// out ← x / (1 + e^−x), also called swish
     silu, silu_rayon, silu_cuda = "silu", silu_f64;
     flops = 4, parallel from 50_000;
-    f32 |x| x * math::sigmoid(x);
+    f32 |x| math::gated(x, x);
     f64 |x| x / (1.0 + (-x).exp());
 }
 

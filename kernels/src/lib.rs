@@ -1,8 +1,9 @@
 //! Kernels of transformer inference and training and of numerical back ends, as serial, parallel and CUDA variants.
 //!
-//! A module is a family; what families have in common is in [`shared`]. Every kernel has an independent reference in `f64`,
-//! natural axes and, for its parallel variant, the threshold that its author claims; `cargo run --example suite` finds out
-//! whether the claim holds. What was measured (`-- --tune`) is in `kbench.toml`.
+//! A module is a family; what families have in common is in [`shared`]. Every kernel has natural axes, an independent reference
+//! and, for its parallel variant, the threshold that its author claims; `cargo run --example suite` finds out whether the claim
+//! holds, and `-- --tune` writes what it measured to `kbench.toml`. A reference computes in `f64`, but for that of
+//! [`quantise`](quantisation::quantise): the integers must be the same, so it rounds in `f32` where the kernel does.
 
 #![deny(unsafe_code)] // the modules that call instructions of the processor have an exception
 

@@ -10,14 +10,12 @@ use std::ops::Range;
 use kbench::prelude::*;
 
 use crate::shared::float::BUFFER;
+use crate::shared::lanes::{self, LANES};
 use crate::shared::tasks::{GRAIN, rows_per_task};
-use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorise};
+use crate::shared::{COMMON, Float, entry, math, reduce, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/loss.cu")).named("loss.cu").headers(COMMON);
-
-/// Partial results of a reduction, independent of each other and joined pairwise: they fill several vector registers.
-const LANES: usize = 64;
 
 /// Blocks of device code that hand their sums in: MOST_BLOCKS there.
 const MOST_BLOCKS: usize = 8192;
@@ -70,16 +68,13 @@ fn sum_of_squares<T: Float>(x: &[T], y: &[T]) -> f64 {
     vectorise! {
         fn body<T: Float>(x: &[T], y: &[T]) -> f64 {
             let (mut first, mut second) = (BUFFER, BUFFER);
-            let mut lanes = [0.0; LANES];
-            for (x, y) in x.chunks(BLOCK).zip(y.chunks(BLOCK)) {
+            let mut sums = [0.0; LANES];
+            for (x, y) in x.chunks(T::BLOCK).zip(y.chunks(T::BLOCK)) {
                 let (x, y) = (T::read(x, &mut first), T::read(y, &mut second));
-                for (x, y) in x.chunks(LANES).zip(y.chunks(LANES)) {
-                    for ((lane, x), y) in lanes.iter_mut().zip(x).zip(y) {
-                        *lane += (x - y) * (x - y);
-                    }
-                }
+                let step = |sum, x: f32, y: f32| (x - y).mul_add(x - y, sum);
+                sums = lanes::fold_pairs(sums, x, y, 0.0, step);
             }
-            lanes.iter().copied().map(f64::from).sum()
+            sums.iter().copied().map(f64::from).sum()
         }
     }
     x.chunks(GRAIN).zip(y.chunks(GRAIN)).map(|(x, y)| body(x, y)).sum()
@@ -154,7 +149,8 @@ pub fn cross_entropy_unfused<T: Float>(logits: &[T], targets: &[u32], out: &mut 
     });
 }
 
-/// [`cross_entropy`] on a GPU: a block for a row at a time, and the last of all blocks adds up what they have found.
+/// [`cross_entropy`] on a GPU: a warp for a row at a time, or a block where rows are few and long; the last of all blocks adds
+/// up what they have found.
 #[kernel_bench(of = cross_entropy, cuda, types = [f32, f16, bf16])]
 pub fn cross_entropy_cuda<T: Float>(
     gpu: &Gpu,
@@ -164,9 +160,14 @@ pub fn cross_entropy_cuda<T: Float>(
 ) -> GpuResult<()> {
     let rows = targets.len();
     let classes = logits.len() / rows;
-    let threads = threads_for_row::<T>(classes);
-    let blocks = resident_blocks(gpu, threads).min(rows);
-    let kernel = gpu.kernel(SOURCE, entry!(T, "cross_entropy"))?.grid(blocks).block(threads);
+    let (entry, blocks, threads) = match Warps::of_rows::<T>(gpu, rows, classes) {
+        Some(Warps { blocks, threads }) => (entry!(T, "cross_entropy_by_warps"), blocks, threads),
+        None => {
+            let threads = threads_for_row::<T>(classes);
+            (entry!(T, "cross_entropy"), resident_blocks(gpu, threads).min(rows), threads)
+        }
+    };
+    let kernel = gpu.kernel(SOURCE, entry)?.grid(blocks).block(threads);
     kernel.arg(logits).arg(targets).arg(out).arg(rows).arg(classes).launch()
 }
 
@@ -206,17 +207,31 @@ fn class<T: Float>(row: &[T], target: u32) -> f32 {
 
 /// The largest logit m of a row, and Σ exp(logits − m).
 fn max_and_sum<T: Float>(row: &[T]) -> [f32; 2] {
+    /// Elements that are looked at for the largest one before their exponentials are taken: they stay in the cache.
+    const STRETCH: usize = 4096;
     vectorise! {
         fn body<T: Float>(row: &[T]) -> [f32; 2] {
             let mut buffer = BUFFER;
-            let (mut max, mut sum) = (f32::NEG_INFINITY, 0.0);
-            for block in row.chunks(BLOCK) {
+            let mut max = f32::NEG_INFINITY;
+            let mut sums = [0.0; LANES];
+            for block in row.chunks(STRETCH.min(T::BLOCK)) {
                 let block = T::read(block, &mut buffer);
-                let higher = larger(max, largest(block));
-                sum = sum * math::exp(max - higher) + sum_of_exponentials(block, higher);
-                max = higher;
+                let largest = reduce::max(block);
+                // Rarely so: the next exponentials need not wait for the largest one of their block.
+                if largest > max {
+                    let shrink = math::exp_of_negative(max - largest);
+                    sums.iter_mut().for_each(|sum| *sum *= shrink);
+                    max = largest;
+                }
+                sums = lanes::fold(
+                    sums,
+                    block,
+                    f32::NEG_INFINITY,
+                    #[inline(always)]
+                    |sum, x| sum + math::exp_of_negative(x - max),
+                );
             }
-            [max, sum]
+            [max, lanes::join(sums, |a, b| a + b)]
         }
     }
     body(row)
@@ -227,7 +242,7 @@ fn log_softmax<T: Float>(logits: &[T], out: &mut [f32]) {
     vectorise! {
         fn subtract<T: Float>(logits: &[T], shift: f32, out: &mut [f32]) {
             let mut buffer = BUFFER;
-            for (logits, out) in logits.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            for (logits, out) in logits.chunks(T::BLOCK).zip(out.chunks_mut(T::BLOCK)) {
                 for (out, logit) in out.iter_mut().zip(T::read(logits, &mut buffer)) {
                     *out = logit - shift;
                 }
@@ -236,50 +251,6 @@ fn log_softmax<T: Float>(logits: &[T], out: &mut [f32]) {
     }
     let [max, sum] = max_and_sum(logits);
     subtract(logits, max + sum.ln(), out);
-}
-
-/// The larger of two numbers; one instruction, as NaN has no say in it.
-#[inline(always)]
-fn larger(a: f32, b: f32) -> f32 {
-    if a > b { a } else { b }
-}
-
-/// The largest number of a block.
-#[inline(always)]
-fn largest(block: &[f32]) -> f32 {
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    for chunk in block.chunks(LANES) {
-        for (lane, x) in lanes.iter_mut().zip(chunk) {
-            *lane = larger(*lane, *x);
-        }
-    }
-    let mut width = LANES;
-    while width > 1 {
-        width /= 2;
-        for i in 0..width {
-            lanes[i] = larger(lanes[i], lanes[i + width]);
-        }
-    }
-    lanes[0]
-}
-
-/// Σ exp(x − shift) of a block.
-#[inline(always)]
-fn sum_of_exponentials(block: &[f32], shift: f32) -> f32 {
-    let mut lanes = [0.0; LANES];
-    for chunk in block.chunks(LANES) {
-        for (lane, x) in lanes.iter_mut().zip(chunk) {
-            *lane += math::exp(x - shift);
-        }
-    }
-    let mut width = LANES;
-    while width > 1 {
-        width /= 2;
-        for i in 0..width {
-            lanes[i] += lanes[i + width];
-        }
-    }
-    lanes[0]
 }
 
 fn cross_entropy_f64(logits: &[f64], targets: &[u32], out: &mut [f64]) {
@@ -316,6 +287,34 @@ fn sum_on_all_cores(
 /// Blocks of so many threads that a device holds at once, when nothing but their threads limits it.
 fn resident_blocks(gpu: &Gpu, threads: usize) -> usize {
     (gpu.info().multiprocessors as usize * (RESIDENT / threads)).min(MOST_BLOCKS)
+}
+
+/// Blocks of device code whose warps have a row at a time each.
+struct Warps {
+    blocks: usize,
+    threads: usize,
+}
+
+impl Warps {
+    /// Threads of a warp.
+    const WIDTH: usize = 32;
+    /// Warps of a block, and blocks that a multiprocessor holds, at most: the bounds of the device code.
+    const MOST: usize = 16;
+    const RESIDENT: usize = 2;
+    /// Bytes that a warp reads in a moment.
+    const SHORT: usize = 4096;
+
+    /// None where a row is no whole vectors of 16 bytes, or where rows are long and too few for all warps.
+    fn of_rows<T>(gpu: &Gpu, rows: usize, classes: usize) -> Option<Self> {
+        let multiprocessors = gpu.info().multiprocessors as usize;
+        let bytes = classes * size_of::<T>();
+        let are_many = rows >= Self::RESIDENT * Self::MOST * multiprocessors;
+        let is_suited = bytes.is_multiple_of(16) && (are_many || bytes <= Self::SHORT);
+        // Few rows are spread over all multiprocessors.
+        let warps = rows.div_ceil(multiprocessors).clamp(1, Self::MOST);
+        let blocks = rows.div_ceil(warps).min(Self::RESIDENT * multiprocessors);
+        is_suited.then_some(Warps { blocks, threads: Self::WIDTH * warps })
+    }
 }
 
 /// Threads that read a row of 16 bytes at a time, several times each.

@@ -180,13 +180,13 @@ fn rotate_pairs(first: &mut [f32], second: &mut [f32], cos: &[f32], sin: &[f32])
     }
 }
 
-// Turns positions from `first` on, with angles computed here.
-//
-// At position 32768 an angle of as many radians has to be known to 2⁻²⁴, which takes 39 bits: more than `f32` has. So a
-// frequency is the fraction of a turn per position, as an integer in units of 2⁻⁶⁴. Its product with the position wraps
-// around as angles do: what is left is the fraction of the last turn, good to 2⁻³⁷ there, as `f64` has 53 bits. The tables
-// are no better, so the tolerance is theirs.
 vectorise! {
+    /// Turns positions from `first` on, with angles computed here.
+    ///
+    /// At position 32768 an angle of as many radians has to be known to 2⁻²⁴, which takes 39 bits: more than `f32` has. So a
+    /// frequency is the fraction of a turn per position, as an integer in units of 2⁻⁶⁴. Its product with the position wraps
+    /// around as angles do: what is left is the fraction of the last turn, good to 2⁻³⁷ there, as `f64` has 53 bits. The tables
+    /// are no better, so the tolerance is theirs.
     fn on_the_fly<T: Float>(x: &mut [T], first: usize, heads: usize, head_dim: usize) {
         const UNITS_PER_RADIAN: f64 = 18_446_744_073_709_551_616.0 / std::f64::consts::TAU;
         let (half, ratio) = (head_dim / 2, ratio(head_dim));
@@ -210,7 +210,7 @@ vectorise! {
 /// Cosines and sines of position · frequency.
 #[inline(always)]
 fn turns(position: u64, frequencies: &[u64], cos: &mut Buffer, sin: &mut Buffer) {
-    for ((frequency, cos), sin) in frequencies.iter().zip(cos).zip(sin) {
+    for ((frequency, cos), sin) in frequencies.iter().zip(cos.iter_mut()).zip(sin.iter_mut()) {
         let turn = position.wrapping_mul(*frequency);
         (*sin, *cos) = math::sin_cos_of_turn((turn >> 32) as u32);
     }

@@ -2,7 +2,8 @@
 //!
 //! Floats do not add up to the same bits in another order. Here every order is fixed: chunks of 4096 elements are added up in
 //! 64 partial sums, and joined in `f64`; tasks and blocks of device code are joined in the same order on every call. So all
-//! results are deterministic, and their error does not grow with the length.
+//! results are deterministic. On the processor their error does not grow with the length; on a device it does, slowly: each
+//! of its threads, of which there are as many as run at once, adds up its share in `f32`.
 
 use kbench::prelude::*;
 use rayon::prelude::*;
@@ -43,7 +44,9 @@ const MOST_BLOCKS: usize = 2048;
     inputs = |n| (range(n, 0.0..1.0), zeros(1)),
     flops = |n| n,
     reference = sum_f64,
-    tolerance = 1e-6, // a lane adds up 64 elements in f32, of one sign; sixteen times the round-off, whatever n is
+    // Sixteen times the round-off. All terms are of one sign; a lane adds up 64 of them in f32, whatever n is, and a thread
+    // of a device n / threads of them, in four sums.
+    tolerance = 1e-6,
     types = [f32, f16, bf16],
 )]
 pub fn sum<T: Float>(x: &[T], out: &mut [f32]) {
@@ -230,7 +233,7 @@ pub fn argmax_cuda(
 }
 
 fn argmax_f64(x: &[f64], value: &mut [f64], index: &mut [u32]) {
-    (value[0], index[0]) = (x[0], 0);
+    (value[0], index[0]) = (f64::NEG_INFINITY, 0);
     for (i, x) in x.iter().enumerate() {
         if *x > value[0] {
             (value[0], index[0]) = (*x, i as u32);
@@ -263,12 +266,26 @@ mod tests {
     #[test]
     fn the_first_of_equals_is_found_and_nan_never() {
         let mut x = vec![0.0; 3 * STRETCH + 5];
-        (x[7], x[9], x[STRETCH + 1], x[2 * STRETCH]) = (f32::NAN, 2.0, 3.0, 3.0);
-        for function in [argmax, argmax_rayon] {
-            let (mut index, mut value) = ([0], [0.0]);
-            function(&x, &mut value, &mut index);
-            assert_eq!((index[0], value[0]), (STRETCH as u32 + 1, 3.0));
+        (x[0], x[7], x[9]) = (f32::NAN, f32::NAN, 2.0);
+        (x[STRETCH + 1], x[2 * STRETCH]) = (3.0, 3.0);
+        for (x, largest) in [
+            (x, (3.0, STRETCH as u32 + 1)),
+            (vec![f32::NAN, -1.0, -2.0], (-1.0, 1)),
+            (vec![f32::NAN; STRETCH + 1], (f32::NEG_INFINITY, 0)),
+        ] {
+            for function in [argmax, argmax_rayon, argmax_by_reference] {
+                let (mut value, mut index) = ([0.0], [u32::MAX]);
+                function(&x, &mut value, &mut index);
+                assert_eq!((value[0], index[0]), largest);
+            }
         }
+    }
+
+    fn argmax_by_reference(x: &[f32], value: &mut [f32], index: &mut [u32]) {
+        let x: Vec<f64> = x.iter().copied().map(f64::from).collect();
+        let mut wide = [0.0];
+        argmax_f64(&x, &mut wide, index);
+        value[0] = wide[0] as f32;
     }
 
     #[test]

@@ -5,8 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-use kbench::Source;
 use kbench::cuda::compile;
+use kbench::{GpuError, Source};
 
 /// Generations of devices that are in use.
 const ARCHITECTURES: [&str; 4] = ["sm_80", "sm_89", "sm_90a", "sm_100a"];
@@ -58,7 +58,7 @@ fn assembly(path: &Path, architecture: &str) -> Option<String> {
             assert!(!compiled.cubin.is_empty(), "{}: no machine code", path.display());
             Some(compiled.ptx)
         }
-        Err(error) if error.0.starts_with("no NVRTC") => {
+        Err(error @ GpuError::Declined(_)) => {
             assert!(env::var_os("KBENCH_REQUIRE_NVRTC").is_none(), "{error}");
             eprintln!("skipped: {error}");
             None
@@ -129,7 +129,7 @@ fn a_mistake_is_shown_with_its_line() {
         Source::new("extern \"C\" __global__ void twice(float* x) {\n    *x = unknown;\n}\n")
             .named("twice.cu");
     match compile(&WRONG, "sm_90") {
-        Err(error) if error.0.starts_with("no NVRTC") => {
+        Err(error @ GpuError::Declined(_)) => {
             assert!(env::var_os("KBENCH_REQUIRE_NVRTC").is_none(), "{error}");
             eprintln!("skipped: {error}");
         }
@@ -153,4 +153,49 @@ fn half_precision_headers_are_found_where_there_are_any() {
         assert!(env::var_os("KBENCH_REQUIRE_NVRTC").is_none(), "{error}");
         eprintln!("skipped: {error}");
     }
+}
+
+/// Numbers of whole constants by their names, where lines begin like this.
+fn constants<'t>(text: &'t str, beginnings: &[&str]) -> Vec<(&'t str, u64)> {
+    let lines = text.lines().map(str::trim);
+    let definitions =
+        lines.filter_map(|line| beginnings.iter().find_map(|start| line.strip_prefix(start)));
+    let constant = |definition: &'t str| {
+        let (name, value) = definition.split_once(" = ")?;
+        let name = name.trim_end_matches(": usize");
+        let value = value.split(';').next()?.replace('_', "").parse().ok()?;
+        Some((name, value))
+    };
+    definitions.filter_map(constant).collect()
+}
+
+/// How much a block or a thread does is known on both sides: of the launch, and of what is launched.
+#[test]
+fn constants_of_the_same_name_are_the_same_in_rust_and_in_cuda() {
+    let mut shared = 0;
+    for path in files_below("kernels/src", "rs") {
+        let text = fs::read_to_string(&path).expect("readable");
+        let includes =
+            text.split("include_str!(\"").skip(1).filter_map(|rest| rest.split('"').next());
+        for cuda in includes.filter(|name| name.ends_with(".cu")) {
+            let cuda = path.parent().expect("a folder").join(cuda);
+            let there = fs::read_to_string(&cuda).expect("readable");
+            let there = constants(&there, &["static constexpr unsigned int "]);
+            let here = constants(&text, &["const ", "pub const ", "pub(super) const "]);
+            for (name, number) in there {
+                let mut same = here.iter().filter(|(other, _)| *other == name).peekable();
+                if same.peek().is_some() {
+                    let is_known = same.any(|(_, other)| *other == number);
+                    assert!(
+                        is_known,
+                        "{name} = {number} of {} is another number in {}",
+                        cuda.display(),
+                        path.display()
+                    );
+                    shared += 1;
+                }
+            }
+        }
+    }
+    assert!(shared >= 6, "only {shared} constants are known on both sides");
 }

@@ -9,9 +9,9 @@ use rayon::prelude::*;
 
 use super::dot::{exponentiate, fused, largest, score};
 use super::reference::attention_f64;
-use super::scratch::with_scratch;
 use super::weighted_mean;
 use crate::shared::float::BUFFER;
+use crate::shared::scratch::with_scratch;
 use crate::shared::simd::{Level, level};
 use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorise};
 
@@ -191,10 +191,10 @@ fn attend_split<T: Float>(q: &[T], k: &[T], v: &[T], head_dim: usize, partial: &
     });
 }
 
-// Queries and a split of the cache, with the memory that they take: widened queries and rows.
-//
-// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
 vectorise! {
+    /// Queries and a split of the cache, with the memory that they take: widened queries and rows.
+    ///
+    /// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
     fn attend<T: Float, const FUSED: bool>(
         operands: (&[T], &[T], &[T]),
         head_dim: usize,
@@ -272,7 +272,7 @@ fn join<T: Float>(partial: &mut [f32], head_dim: usize, splits: usize, out: &mut
         let rows = other.chunks_exact(EXTRA + head_dim);
         for (whole, part) in first.chunks_exact_mut(EXTRA + head_dim).zip(rows) {
             let larger = whole[0].max(part[0]);
-            let (old, new) = (math::exp(whole[0] - larger), math::exp(part[0] - larger));
+            let (old, new) = ((whole[0] - larger).exp(), (part[0] - larger).exp());
             whole.iter_mut().zip(part).for_each(|(whole, part)| *whole = *whole * old + part * new);
             whole[0] = larger;
         }

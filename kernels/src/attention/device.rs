@@ -2,7 +2,7 @@
 
 use kbench::prelude::*;
 
-use crate::shared::{COMMON, Float, entry};
+use crate::shared::{COMMON, Float, entry, needs_hopper};
 
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/attention.cu")).named("attention.cu").headers(COMMON);
@@ -69,7 +69,7 @@ pub(super) fn tensor<T: Float, const CAUSAL: bool>(
     kernel.arg((q.len() / k.len()) as u32).launch()
 }
 
-/// Three groups of four warps for every 128 queries of a head, where there are instructions for such groups.
+/// Three groups of four warps for every 128 queries of a head.
 pub(super) fn hopper<T: Float, const CAUSAL: bool>(
     gpu: &Gpu,
     (q, k, v): Operands<'_, T>,
@@ -78,9 +78,7 @@ pub(super) fn hopper<T: Float, const CAUSAL: bool>(
 ) -> GpuResult<()> {
     const QUERIES: usize = 128;
     const KEYS: usize = 128;
-    if gpu.info().compute_capability != "9.0" {
-        return tensor::<T, CAUSAL>(gpu, (q, k, v), (seq, head_dim), out);
-    }
+    needs_hopper(gpu)?;
     let entry = match (CAUSAL, head_dim) {
         (false, 64) => ["", "attention_hopper_64_f16", "attention_hopper_64_bf16"],
         (false, _) => ["", "attention_hopper_128_f16", "attention_hopper_128_bf16"],

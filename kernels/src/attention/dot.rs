@@ -1,5 +1,6 @@
 //! One query against rows of keys and values, with vectors that run along the rows.
 
+use crate::shared::lanes;
 use crate::shared::math::exp;
 
 /// Partial results of a sum: a vector of the widest kind.
@@ -26,7 +27,7 @@ pub(super) fn score<const KEYS: usize, const FUSED: bool>(
         *partial = partial_dot::<FUSED>(q, k);
     }
     for (score, partial) in scores.iter_mut().zip(partial) {
-        *score = joined(partial) * scale;
+        *score = sum(partial) * scale;
     }
 }
 
@@ -49,17 +50,8 @@ fn partial_dot<const FUSED: bool>(a: &[f32], b: &[f32]) -> [f32; LANES] {
 /// The largest of some scores, or −∞ if there is none.
 #[inline(always)]
 pub(super) fn largest(scores: &[f32]) -> f32 {
-    let mut lanes = [f32::NEG_INFINITY; LANES];
-    for scores in scores.chunks(LANES) {
-        for (lane, &score) in lanes.iter_mut().zip(scores) {
-            *lane = if score > *lane { score } else { *lane };
-        }
-    }
-    let mut largest = f32::NEG_INFINITY;
-    for lane in lanes {
-        largest = if lane > largest { lane } else { largest };
-    }
-    largest
+    let least = f32::NEG_INFINITY;
+    lanes::join(lanes::fold([least; LANES], scores, least, lanes::larger), lanes::larger)
 }
 
 /// Scores become e^(score − maximum); returned is the sum of these.
@@ -72,18 +64,10 @@ pub(super) fn exponentiate(scores: &mut [f32], maximum: f32) -> f32 {
             *lane += *score;
         }
     }
-    joined(lanes)
+    sum(lanes)
 }
 
-/// The sum of partial results, pairwise.
 #[inline(always)]
-fn joined(mut lanes: [f32; LANES]) -> f32 {
-    let mut width = LANES;
-    while width > 1 {
-        width /= 2;
-        for i in 0..width {
-            lanes[i] += lanes[i + width];
-        }
-    }
-    lanes[0]
+fn sum(partial: [f32; LANES]) -> f32 {
+    lanes::join(partial, |a, b| a + b)
 }

@@ -14,7 +14,6 @@ mod device;
 mod dot;
 mod prefill;
 mod reference;
-mod scratch;
 mod tiles;
 
 pub use decode::*;

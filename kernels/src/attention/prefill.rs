@@ -5,10 +5,10 @@ use rayon::prelude::*;
 
 use super::device;
 use super::reference::attention_f64;
-use super::scratch::with_scratch;
 use super::tiles::{Block, QUERIES, attend_block};
 use super::weighted_mean;
 use crate::shared::Float;
+use crate::shared::scratch::with_scratch;
 
 /// Attention without and with a mask: the same code, told by `CAUSAL`.
 macro_rules! attention {
@@ -108,7 +108,7 @@ macro_rules! attention {
             device::tensor::<T, $causal>(gpu, (q, k, v), (seq, head_dim), out)
         }
 
-        #[doc = concat!("[`", stringify!($kernel), "`] by the tensor cores of a GPU as Hopper has them; other devices do as before.")]
+        #[doc = concat!("[`", stringify!($kernel), "`] by the tensor cores of a GPU as Hopper has them.")]
         #[kernel_bench(of = $kernel, cuda, types = [f16, bf16], valid = head_dim == 64 || head_dim == 128)]
         pub fn $hopper<T: Float>(
             gpu: &Gpu,

@@ -5,8 +5,8 @@
 //! lanes. Both products are the same function: rows of [`QUERIES`] numbers added up with factors from a matrix.
 
 use super::dot::fused;
-use super::scratch::with_scratch;
 use crate::shared::float::BUFFER;
+use crate::shared::scratch::with_scratch;
 use crate::shared::simd::{Level, level};
 use crate::shared::{BLOCK, Float, math, vectorise};
 
@@ -48,10 +48,10 @@ pub(super) fn attend_block<T: Float>(block: Block<'_, T>, out: &mut [T]) {
     });
 }
 
-// A block of queries with the memory that it takes: transposed queries, sums, scores, and widened rows.
-//
-// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
 vectorise! {
+    /// A block of queries with the memory that it takes: transposed queries, sums, scores, and widened rows.
+    ///
+    /// `FUSED`: products are added without rounding them first, by an instruction that the machine has.
     fn attend<T: Float, const FUSED: bool>(
         block: Block<'_, T>,
         scratch: [&mut [f32]; 4],

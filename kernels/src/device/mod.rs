@@ -2,11 +2,13 @@
 //! compiling device code, launching it.
 //!
 //! All but a launch is work of the host, and is timed by its clock: those kernels open a device themselves, and decline
-//! where there is none.
+//! where there is none, or where `--no-gpu` leaves it alone.
 
+mod features;
 #[cfg(feature = "cuda")]
 mod host;
 
+pub use features::*;
 #[cfg(feature = "cuda")]
 pub use host::*;
 
@@ -14,21 +16,9 @@ use kbench::prelude::*;
 use rayon::ThreadPoolBuilder;
 
 use crate::shared::COMMON;
-use crate::shared::simd::{Level, level};
 
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/device.cu")).named("device.cu").headers(COMMON);
-
-/// Asks which vector instructions the machine has, as every call of a vectorised kernel does; gives how often it has some.
-#[kernel_bench(sizes = [1, 1000], inputs = |queries| queries, reference = answers)]
-pub fn query_features(queries: usize) -> usize {
-    // Each answer goes through a black box, or the compiler would ask once.
-    (0..queries).filter(|_| std::hint::black_box(level()) >= Level::Baseline).count()
-}
-
-fn answers(queries: usize) -> usize {
-    queries
-}
 
 /// Starts a pool of threads, has each of them do something and lets it go; gives the number of threads that did.
 #[kernel_bench(sizes = [1, 2, 4, 8], inputs = |threads| threads, reference = all_threads)]

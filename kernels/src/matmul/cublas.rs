@@ -21,10 +21,11 @@ pub(super) fn multiply_batched(
 ) -> GpuResult<()> {
     let Shape { m, n, k } = shape;
     if a.len() != batch * m * k || b.len() != batch * k * n || c.len() != batch * m * n {
-        return Err(GpuError(format!("operands are not {batch} times {m} × {n} × {k}")));
+        return Err(GpuError::Failed(format!("operands are not {batch} times {m} × {n} × {k}")));
     }
     let number = |value: usize| {
-        c_int::try_from(value).map_err(|_| GpuError(format!("{value} is too large for cuBLAS")))
+        c_int::try_from(value)
+            .map_err(|_| GpuError::Failed(format!("{value} is too large for cuBLAS")))
     };
     let (rows, columns, depth, batch) = (number(m)?, number(n)?, number(k)?, number(batch)?);
     let stride = |rows: usize, columns: usize| (rows * columns) as c_longlong;
@@ -54,5 +55,5 @@ pub(super) fn multiply_batched(
             batch,
         )
     };
-    multiplied.map_err(|error| GpuError(format!("cuBLAS fails multiplying: {:?}", error.0)))
+    multiplied.map_err(|error| GpuError::Failed(format!("cuBLAS fails multiplying: {:?}", error.0)))
 }

@@ -8,7 +8,7 @@ use super::half::with_sums;
 use super::packed::{self, Second, Shape};
 use super::reference::product_f64;
 use super::tensor::{BUFFERS, COPIERS, MULTIPLIERS, Product, SQUARE, TALL, Tile};
-use crate::shared::{COMMON, vectorise};
+use crate::shared::{COMMON, needs_hopper, vectorise};
 
 pub(super) const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul_fp8.cu")).named("matmul_fp8.cu").headers(COMMON);
@@ -35,8 +35,7 @@ const MOST_FACTOR_BYTES: usize = 32 << 10;
     work = |m, n, k, quant| m * n * k,
     flops = |m, n, k, quant| 2 * m * n * k,
     reference = matmul_fp8_f64,
-    // On the CPU sums are in f32. The matrix units of a GPU keep about 14 bits of a sum of 128 products, so 2⁻¹³ at worst;
-    // the guide that these versions are from allows 5e-2.
+    // On the CPU sums are in f32. The matrix units of a GPU keep about 14 bits of a sum of 128 products, so 2⁻¹³ at worst.
     tolerance = 5e-4,
 )]
 pub fn matmul_fp8(
@@ -127,6 +126,7 @@ pub fn matmul_fp8_blockwise(
 }
 
 /// [`matmul_fp8`] on a GPU, the first version: two buffers, the next stage goes through registers while one is multiplied.
+/// Devices other than Hopper, for which there is no later version, multiply without their matrix units.
 #[kernel_bench(of = matmul_fp8, cuda)]
 pub fn matmul_fp8_cuda_double_buffered(
     gpu: &Gpu,
@@ -155,6 +155,7 @@ pub fn matmul_fp8_cuda_pipelined(
     quant: usize,
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
+    needs_hopper(gpu)?;
     let version = Version { tile: SQUARE, name: "matmul_fp8_pipelined", threads: MULTIPLIERS };
     version.multiply(gpu, Operands { a, b, scale_a, scale_b, k, quant }, c)
 }
@@ -172,6 +173,7 @@ pub fn matmul_fp8_cuda_specialised(
     quant: usize,
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
+    needs_hopper(gpu)?;
     let product = Product { m: a.len() / k, n: b.len() / k, row_bytes: k };
     let tall = (TALL, "matmul_fp8_specialised_tall");
     let square = (SQUARE, "matmul_fp8_specialised_square");

@@ -3,6 +3,8 @@
 use kbench::cuda::Launch;
 use kbench::prelude::*;
 
+use crate::shared::needs_hopper;
+
 /// Bytes that a row of an operand has in a stage, and that a copy has.
 const STAGE_BYTES: usize = 128;
 const CHUNK_BYTES: usize = 16;
@@ -16,7 +18,7 @@ pub(super) struct Tile {
     pub(super) rows: usize,
     pub(super) columns: usize,
     pub(super) stages: usize,
-    /// How long a block takes, compared with those of other tiles (measured on an H200).
+    /// How long a block takes, compared with those of other tiles.
     pub(super) time: usize,
 }
 
@@ -64,7 +66,7 @@ impl Tile {
 impl Product {
     /// Whether there is device code for it: it is for Hopper, and copies 16 bytes at a time.
     pub(super) fn suits(self, gpu: &Gpu) -> bool {
-        gpu.info().compute_capability == "9.0" && self.row_bytes.is_multiple_of(CHUNK_BYTES)
+        needs_hopper(gpu).is_ok() && self.row_bytes.is_multiple_of(CHUNK_BYTES)
     }
 
     /// The device code whose tiles take the least time: large ones, unless there are too few for all multiprocessors.

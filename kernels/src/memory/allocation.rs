@@ -14,6 +14,7 @@ const PAGE: usize = 4096;
     inputs = |bytes| bytes,
     bytes = |bytes| bytes.div_ceil(PAGE), // those that are written
     reference = pages,
+    expect = [time < 10us at bytes <= 1 << 20],
 )]
 pub fn allocate(bytes: usize) -> usize {
     let mut buffer: Vec<u8> = Vec::with_capacity(bytes);
@@ -33,7 +34,7 @@ pub fn allocate_zeroed(bytes: usize) -> usize {
 }
 
 /// [`allocate`] from a pool of this thread's.
-#[kernel_bench(of = allocate)]
+#[kernel_bench(of = allocate, expect = [time < 10us at bytes <= 1 << 20])]
 pub fn allocate_pooled(bytes: usize) -> usize {
     thread_local! {
         static POOL: RefCell<Pool> = RefCell::default();

@@ -5,8 +5,9 @@ use rayon::prelude::*;
 
 use super::{SOURCE, Teams};
 use crate::shared::float::{BUFFER, Buffer};
+use crate::shared::scratch::with_scratch;
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{BLOCK, Float, entry, reduce, vectorise};
+use crate::shared::{Float, entry, reduce, vectorise};
 
 /// out ← (x − mean x) · w / √(var x + ε) + b, for rows of the length of `w` and `b`.
 #[kernel_bench(
@@ -23,18 +24,26 @@ use crate::shared::{BLOCK, Float, entry, reduce, vectorise};
     types = [f32, f16, bf16],
 )]
 pub fn layer_norm<T: Float>(x: &[T], w: &[T], b: &[T], eps: f32, out: &mut [T]) {
-    layer_norm_rows(x, w, b, eps, out);
+    with_scratch([T::buffered(w.len())], |[row]| layer_norm_rows(x, w, b, eps, out, row));
 }
 
 vectorise! {
-    fn layer_norm_rows<T: Float>(x: &[T], w: &[T], b: &[T], eps: f32, out: &mut [T]) {
+    fn layer_norm_rows<T: Float>(
+        x: &[T],
+        w: &[T],
+        b: &[T],
+        eps: f32,
+        out: &mut [T],
+        wide_x: &mut [f32],
+    ) {
         let dim = w.len();
-        let mut buffers = [BUFFER; 4];
+        let mut buffers = [BUFFER; 3];
         for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
             // Two passes over a row that is in the cache after the first: mean(x²) − mean(x)² in one pass would lose the
             // digits that both have in common.
-            let mean = reduce::sum(x, &mut buffers[0]) / dim as f32;
-            let variance = reduce::sum_of_squares(x, mean, &mut buffers[0]) / dim as f32;
+            let x = T::read(x, wide_x);
+            let mean = reduce::sum(x) / dim as f32;
+            let variance = reduce::sum_of_squares(x, mean) / dim as f32;
             scale_row(x, w, b, mean, 1.0 / (variance + eps).sqrt(), out, &mut buffers);
         }
     }
@@ -43,19 +52,19 @@ vectorise! {
 /// out ← (x − mean) · scale · w + b
 #[inline(always)]
 fn scale_row<T: Float>(
-    x: &[T],
+    x: &[f32],
     w: &[T],
     b: &[T],
     mean: f32,
     scale: f32,
     out: &mut [T],
-    [x_buffer, w_buffer, b_buffer, out_buffer]: &mut [Buffer; 4],
+    [w_buffer, b_buffer, out_buffer]: &mut [Buffer; 3],
 ) {
-    let weights = w.chunks(BLOCK).zip(b.chunks(BLOCK));
-    for ((x, (w, b)), out) in x.chunks(BLOCK).zip(weights).zip(out.chunks_mut(BLOCK)) {
-        let (x, w, b) = (T::read(x, x_buffer), T::read(w, w_buffer), T::read(b, b_buffer));
+    let weights = w.chunks(T::BLOCK).zip(b.chunks(T::BLOCK));
+    for ((x, (w, b)), out) in x.chunks(T::BLOCK).zip(weights).zip(out.chunks_mut(T::BLOCK)) {
+        let (w, b) = (T::read(w, w_buffer), T::read(b, b_buffer));
         for (((out, x), w), b) in T::output(out, out_buffer).iter_mut().zip(x).zip(w).zip(b) {
-            *out = (x - mean) * scale * w + b;
+            *out = ((x - mean) * scale).mul_add(*w, *b);
         }
         T::flush(out_buffer, out);
     }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::rms::{rms_norm_long, rms_norm_short};
 use super::{SOURCE, Teams, rms_norm, rms_norm_cuda};
 use crate::shared::float::BUFFER;
+use crate::shared::scratch::with_scratch;
 use crate::shared::tasks::rows_per_task;
 use crate::shared::{BLOCK, Float, entry, vectorise};
 
@@ -56,19 +57,20 @@ pub fn qk_norm_together<T: Float>(
     q_out: &mut [T],
     k_out: &mut [T],
 ) {
-    together(q, k, wq, wk, eps, q_out, k_out);
+    with_scratch([T::buffered(wq.len())], |[row]| together(q, k, [wq, wk], eps, q_out, k_out, row));
 }
 
 vectorise! {
     fn together<T: Float>(
         q: &[T],
         k: &[T],
-        wq: &[T],
-        wk: &[T],
+        weights: [&[T]; 2],
         eps: f32,
         q_out: &mut [T],
         k_out: &mut [T],
+        row: &mut [f32],
     ) {
+        let [wq, wk] = weights;
         let dim = wq.len();
         if dim <= BLOCK {
             let mut buffers = [BUFFER; 4];
@@ -83,12 +85,12 @@ vectorise! {
             }
             return;
         }
-        let mut buffers = [BUFFER; 3];
+        let mut buffers = [BUFFER; 2];
         let queries = q.chunks_exact(dim).zip(q_out.chunks_exact_mut(dim));
         let keys = k.chunks_exact(dim).zip(k_out.chunks_exact_mut(dim));
         for ((q, q_out), (k, k_out)) in queries.zip(keys) {
-            rms_norm_long(q, wq, eps, 0.0, q_out, &mut buffers);
-            rms_norm_long(k, wk, eps, 0.0, k_out, &mut buffers);
+            rms_norm_long(q, wq, eps, 0.0, q_out, row, &mut buffers);
+            rms_norm_long(k, wk, eps, 0.0, k_out, row, &mut buffers);
         }
     }
 }

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::{SOURCE, Teams};
 use crate::shared::float::{BUFFER, Buffer};
 use crate::shared::lanes::{self, LANES};
+use crate::shared::scratch::with_scratch;
 use crate::shared::tasks::rows_per_task;
 use crate::shared::{BLOCK, Float, entry, vectorise};
 
@@ -13,19 +14,26 @@ use crate::shared::{BLOCK, Float, entry, vectorise};
 const SHORT_LANES: usize = 16;
 
 vectorise! {
-    fn rms_norm_rows<T: Float>(x: &[T], w: &[T], eps: f32, shift: f32, out: &mut [T]) {
+    fn rms_norm_rows<T: Float>(
+        x: &[T],
+        w: &[T],
+        eps: f32,
+        shift: f32,
+        out: &mut [T],
+        wide_x: &mut [f32],
+    ) {
         let dim = w.len();
-        let mut buffers = [BUFFER; 3];
         if dim <= BLOCK {
-            let [x_buffer, w_buffer, out_buffer] = &mut buffers;
-            let (w, length) = (T::read(w, w_buffer), BLOCK / dim * dim);
+            let [mut x_buffer, mut w_buffer, mut out_buffer] = [BUFFER; 3];
+            let (w, length) = (T::read(w, &mut w_buffer), BLOCK / dim * dim);
             for (x, out) in x.chunks(length).zip(out.chunks_mut(length)) {
-                rms_norm_short(x, w, eps, shift, out, x_buffer, out_buffer);
+                rms_norm_short(x, w, eps, shift, out, &mut x_buffer, &mut out_buffer);
             }
             return;
         }
+        let mut buffers = [BUFFER; 2];
         for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-            rms_norm_long(x, w, eps, shift, out, &mut buffers);
+            rms_norm_long(x, w, eps, shift, out, wide_x, &mut buffers);
         }
     }
 }
@@ -43,8 +51,11 @@ pub(super) fn rms_norm_short<T: Float>(
 ) {
     let rows = T::read(x, x_buffer).chunks_exact(w.len());
     for (out, x) in T::output(out, out_buffer).chunks_exact_mut(w.len()).zip(rows) {
-        let scale =
-            scale_of(lanes::fold([0.0; SHORT_LANES], x, 0.0, |sum, x| sum + x * x), x.len(), eps);
+        let scale = scale_of(
+            lanes::fold([0.0; SHORT_LANES], x, 0.0, |sum, x| x.mul_add(x, sum)),
+            x.len(),
+            eps,
+        );
         for ((out, x), w) in out.iter_mut().zip(x).zip(w) {
             *out = x * scale * (w + shift);
         }
@@ -52,7 +63,7 @@ pub(super) fn rms_norm_short<T: Float>(
     T::flush(out_buffer, out);
 }
 
-/// The same for one row of any length, block by block.
+/// The same for one row of any length, of which `wide_x` holds the `f32` between both passes.
 #[inline(always)]
 pub(super) fn rms_norm_long<T: Float>(
     x: &[T],
@@ -60,15 +71,14 @@ pub(super) fn rms_norm_long<T: Float>(
     eps: f32,
     shift: f32,
     out: &mut [T],
-    [x_buffer, w_buffer, out_buffer]: &mut [Buffer; 3],
+    wide_x: &mut [f32],
+    [w_buffer, out_buffer]: &mut [Buffer; 2],
 ) {
-    let mut squares = [0.0; LANES];
-    for x in x.chunks(BLOCK) {
-        squares = lanes::fold(squares, T::read(x, x_buffer), 0.0, |sum, x| sum + x * x);
-    }
+    let x = T::read(x, wide_x);
+    let squares = lanes::fold([0.0; LANES], x, 0.0, |sum, x| x.mul_add(x, sum));
     let scale = scale_of(squares, x.len(), eps);
-    for ((x, w), out) in x.chunks(BLOCK).zip(w.chunks(BLOCK)).zip(out.chunks_mut(BLOCK)) {
-        let (x, w) = (T::read(x, x_buffer), T::read(w, w_buffer));
+    for ((x, w), out) in x.chunks(T::BLOCK).zip(w.chunks(T::BLOCK)).zip(out.chunks_mut(T::BLOCK)) {
+        let w = T::read(w, w_buffer);
         for ((out, x), w) in T::output(out, out_buffer).iter_mut().zip(x).zip(w) {
             *out = x * scale * (w + shift);
         }
@@ -99,7 +109,8 @@ macro_rules! rms_norm {
             types = [f32, f16, bf16],
         )]
         pub fn $kernel<T: Float>(x: &[T], w: &[T], eps: f32, out: &mut [T]) {
-            rms_norm_rows(x, w, eps, $shift, out);
+            let row = T::buffered(w.len());
+            with_scratch([row], |[row]| rms_norm_rows(x, w, eps, $shift, out, row));
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] with rows shared among all cores.")]

@@ -4,10 +4,10 @@ use kbench::prelude::*;
 use rayon::prelude::*;
 
 use super::{SOURCE, Teams};
-use crate::shared::float::{BUFFER, Buffer};
 use crate::shared::lanes::{self, LANES};
+use crate::shared::scratch::with_scratch;
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{BLOCK, Float, entry, math, reduce, vectorise};
+use crate::shared::{Float, entry, math, reduce, vectorise};
 
 /// out ← exp(x − max x) / Σ exp(x − max x), for rows of `dim` elements.
 #[kernel_bench(
@@ -23,46 +23,36 @@ use crate::shared::{BLOCK, Float, entry, math, reduce, vectorise};
     types = [f32, f16, bf16],
 )]
 pub fn softmax<T: Float>(x: &[T], dim: usize, out: &mut [T]) {
-    softmax_rows(x, dim, out);
+    let row = T::buffered(dim);
+    with_scratch([row, row], |[wide_x, wide_out]| softmax_rows(x, dim, out, wide_x, wide_out));
 }
 
 vectorise! {
-    fn softmax_rows<T: Float>(x: &[T], dim: usize, out: &mut [T]) {
-        let mut buffers = [BUFFER; 2];
+    fn softmax_rows<T: Float>(
+        x: &[T],
+        dim: usize,
+        out: &mut [T],
+        wide_x: &mut [f32],
+        wide_out: &mut [f32],
+    ) {
         for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-            let max = reduce::max(x, &mut buffers[0]);
-            let scale = 1.0 / powers(x, max, out, &mut buffers);
-            // The powers wait in the output. In 16 bits they are rounded once more than need be, by no more than the result
-            // itself is, as the scale is at most 1; computing them again would take longer.
-            for out in out.chunks_mut(BLOCK) {
-                for out in T::edit(out, &mut buffers[1]) {
-                    *out *= scale;
-                }
-                T::flush(&buffers[1], out);
+            let x = T::read(x, wide_x);
+            let max = reduce::max(x);
+            // The powers wait where the results will be.
+            let powers = T::output(out, wide_out);
+            let sum = lanes::sum_of_map::<LANES>(
+                x,
+                powers,
+                #[inline(always)]
+                |x| math::exp_of_negative(x - max),
+            );
+            let scale = 1.0 / sum;
+            for power in powers {
+                *power *= scale;
             }
+            T::flush(wide_out, out);
         }
     }
-}
-
-/// out ← exp(x − max); returns the sum, taken before the powers are rounded.
-#[inline(always)]
-fn powers<T: Float>(
-    x: &[T],
-    max: f32,
-    out: &mut [T],
-    [x_buffer, out_buffer]: &mut [Buffer; 2],
-) -> f32 {
-    let mut sums = [0.0; LANES];
-    for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-        let x = T::read(x, x_buffer);
-        let powers = T::output(out, out_buffer);
-        for (power, x) in powers.iter_mut().zip(x) {
-            *power = math::exp(x - max);
-        }
-        sums = lanes::fold(sums, powers, 0.0, |sum, power| sum + power);
-        T::flush(out_buffer, out);
-    }
-    lanes::join(sums, |a, b| a + b)
 }
 
 /// [`softmax`] with rows shared among all cores.

@@ -1,4 +1,6 @@
-//! Entry points of device code.
+//! Entry points of device code, and what it needs of a device.
+
+use kbench::{Declined, Gpu, GpuResult};
 
 /// The headers that all CUDA sources of the library may include.
 pub const COMMON: &[(&str, &str)] = &[
@@ -7,6 +9,17 @@ pub const COMMON: &[(&str, &str)] = &[
     ("matmul_tensor.cuh", include_str!("../../cuda/matmul_tensor.cuh")),
     ("wgmma.cuh", include_str!("../../cuda/wgmma.cuh")),
 ];
+
+/// Declines on a device without the instructions for groups of four warps, which one generation alone has.
+pub fn needs_hopper(gpu: &Gpu) -> GpuResult<()> {
+    match gpu.info().compute_capability.as_str() {
+        "9.0" => Ok(()),
+        other => Err(Declined(format!(
+            "it is made for compute capability 9.0, and this device has {other}"
+        ))
+        .into()),
+    }
+}
 
 /// The entry point for an element type: `entry!(T, "add")` is `add_f32`, `add_f16` or `add_bf16`.
 macro_rules! entry {

@@ -1,5 +1,7 @@
 //! Floats of 32 and 16 bits, all of them computed with in `f32`.
 
+use std::ops::{Deref, DerefMut};
+
 use half::{bf16, f16};
 use kbench::{DeviceElement, Element};
 
@@ -8,21 +10,39 @@ use super::simd::{narrow_f16, widen_f16};
 /// Elements that are widened at a time: their `f32` stay in the first-level cache.
 pub const BLOCK: usize = 256;
 
-/// The `f32` of a block of elements.
-pub type Buffer = [f32; BLOCK];
+/// The `f32` of a block of elements, at an address where no vector of them lies across two lines of the cache.
+#[derive(Clone)]
+#[repr(align(64))]
+pub struct Buffer([f32; BLOCK]);
 
 /// An empty buffer.
-pub const BUFFER: Buffer = [0.0; BLOCK];
+pub const BUFFER: Buffer = Buffer([0.0; BLOCK]);
+
+impl Deref for Buffer {
+    type Target = [f32];
+
+    #[inline(always)]
+    fn deref(&self) -> &[f32] {
+        &self.0
+    }
+}
+
+impl DerefMut for Buffer {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [f32] {
+        &mut self.0
+    }
+}
 
 /// f32, f16 or bf16: a kernel over any of them reads and writes blocks of `f32`, which cost nothing when they are that
 /// already.
 ///
 /// ```
-/// # use kernels::shared::{BLOCK, Float};
+/// # use kernels::shared::Float;
 /// # use kernels::shared::float::BUFFER;
 /// fn double<T: Float>(x: &[T], out: &mut [T]) {
 ///     let (mut wide_x, mut wide_out) = (BUFFER, BUFFER);
-///     for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+///     for (x, out) in x.chunks(T::BLOCK).zip(out.chunks_mut(T::BLOCK)) {
 ///         let x = T::read(x, &mut wide_x);
 ///         for (out, x) in T::output(out, &mut wide_out).iter_mut().zip(x) {
 ///             *out = 2.0 * x;
@@ -35,6 +55,15 @@ pub const BUFFER: Buffer = [0.0; BLOCK];
 /// # assert_eq!(out, [2.0, 4.0]);
 /// ```
 pub trait Float: Element + DeviceElement {
+    /// Elements that are read or written at a time: [`BLOCK`], or all of them where no buffer is needed.
+    const BLOCK: usize = BLOCK;
+
+    /// Elements of the buffer that so many of them need.
+    #[inline(always)]
+    fn buffered(length: usize) -> usize {
+        length
+    }
+
     /// The first of three for f32, the second for f16, the third for bf16: one of the entry points of device code.
     fn one_of<C>(choices: [C; 3]) -> C;
 
@@ -81,6 +110,13 @@ pub trait Float: Element + DeviceElement {
 
 /// Nothing is copied: what is read and written are the elements themselves.
 impl Float for f32 {
+    const BLOCK: usize = usize::MAX;
+
+    #[inline(always)]
+    fn buffered(_: usize) -> usize {
+        0
+    }
+
     #[inline(always)]
     fn one_of<C>([first, ..]: [C; 3]) -> C {
         first

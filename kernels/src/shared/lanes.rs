@@ -3,9 +3,6 @@
 /// Partial results: four vectors of the widest kind, so that none has to wait for the last.
 pub const LANES: usize = 64;
 
-/// Partial results of one kind each.
-pub type Lanes = [f32; LANES];
-
 /// Takes `step` from each of N lanes, a power of two, with every N-th element to the next; what lacks at the end is `neutral`.
 #[inline(always)]
 pub fn fold<const N: usize>(
@@ -43,6 +40,25 @@ pub fn fold_pairs<const N: usize>(
         }
     }
     lanes
+}
+
+/// Writes what `value` makes of every element, and takes its sum.
+#[inline(always)]
+pub fn sum_of_map<const N: usize>(x: &[f32], out: &mut [f32], value: impl Fn(f32) -> f32) -> f32 {
+    let mut sums = [0.0; N];
+    let (x_vectors, x_rest) = x.as_chunks::<N>();
+    let (out_vectors, out_rest) = out.as_chunks_mut::<N>();
+    for (x, out) in x_vectors.iter().zip(out_vectors) {
+        for i in 0..N {
+            out[i] = value(x[i]);
+            sums[i] += out[i];
+        }
+    }
+    for ((x, out), sum) in x_rest.iter().zip(out_rest).zip(&mut sums) {
+        *out = value(*x);
+        *sum += *out;
+    }
+    join(sums, |a, b| a + b)
 }
 
 /// Joins lanes pairwise.

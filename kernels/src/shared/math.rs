@@ -1,89 +1,130 @@
 //! Elementary functions of `f32` without branches or calls, so that loops over them are vectorised.
 //!
-//! Each is good to a few units in the last place on its whole range, NaN included; the tests hold them against `f64`.
+//! Each is good to a few units in the last place on its whole range, NaN included; the tests hold them against `f64`. All
+//! polynomials and fractions are fitted to `f64` so that the largest relative error is the least possible.
+//!
+//! Products and sums are fused (`mul_add`): one instruction and one rounding in the vector versions of a loop. On x86-64
+//! without FMA, that is before 2013, each is a call: slow, but right.
 
-/// e^x. Below −87.3 the result is 0 instead of a subnormal number, above 88.7 infinity.
-///
-/// x = n·ln 2 + r with |r| ≤ ½·ln 2 (Cody and Waite: ln 2 in two parts, so that r loses nothing), e^r by its series up to
-/// r⁷, whose next term is below 2⁻²⁸, and 2^n by its bits.
+/// e^x. Below −87.7 the result is 0, above 88.4 infinity.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
-    const LOG2_E: f32 = std::f32::consts::LOG2_E;
+    // NaN passes both comparisons.
+    let x = if x < SMALLEST { SMALLEST } else { x };
+    let x = if x > LARGEST { LARGEST } else { x };
+    exp_inside(x, 1.0)
+}
+
+/// e^x of x that is not positive, which [`exp`] gives as well, with less to check.
+#[inline(always)]
+pub fn exp_of_negative(x: f32) -> f32 {
+    exp_inside(if x < SMALLEST { SMALLEST } else { x }, 1.0)
+}
+
+/// Rounded to a multiple of ln 2 this is −127·ln 2, whose power is taken for 0.
+const SMALLEST: f32 = -87.7;
+
+/// Rounded to a multiple of ln 2 this is 128·ln 2, whose power is taken for infinity.
+const LARGEST: f32 = 88.7;
+
+/// e^±x for ±x from [`SMALLEST`] to [`LARGEST`]; the sign goes into the constants.
+///
+/// x = n·ln 2 + r with |r| ≤ ½·ln 2 (Cody and Waite: ln 2 in two parts, so that r loses nothing), e^r by a polynomial with
+/// an error below 2⁻²³ and 2^n by its bits.
+#[inline(always)]
+fn exp_inside(x: f32, sign: f32) -> f32 {
     const LN_2_HIGH: f32 = 0.693_145_75;
     const LN_2_LOW: f32 = 1.428_606_8e-6;
-    /// Adding and subtracting it rounds to an integer: 1.5·2²³.
-    const ROUND: f32 = 12_582_912.0;
-    const SMALLEST: f32 = -87.336_54;
-    const LARGEST: f32 = 88.722_84;
-    let inside = if x < SMALLEST { SMALLEST } else { x };
-    let inside = if inside > LARGEST { LARGEST } else { inside };
-    let shifted = inside * LOG2_E + ROUND;
+    /// Adding 1.5·2²³ rounds to an integer, which is then in the low bits; 127 is what is added to an exponent, so that
+    /// these bits moved to their place are 2^n: 0 for −127, and infinity for 128.
+    const ROUND: f32 = 12_582_912.0 + 127.0;
+    let shifted = x.mul_add(sign * std::f32::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
-    let r = (inside - n * LN_2_HIGH) - n * LN_2_LOW;
-    let mut series = 1.0 / 5040.0;
-    for coefficient in [1.0 / 720.0, 1.0 / 120.0, 1.0 / 24.0, 1.0 / 6.0, 0.5, 1.0, 1.0] {
-        series = series * r + coefficient;
-    }
-    // 2^n in two factors, as n may be 128; the integer is in the low bits of the shifted number.
-    let n = (shifted.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
-    let power = |n: i32| f32::from_bits((n.wrapping_add(127) as u32) << 23);
-    let half = n >> 1;
-    let value = series * power(half) * power(n.wrapping_sub(half));
-    let value = if x < SMALLEST { 0.0 } else { value };
-    if x > LARGEST { f32::INFINITY } else { value }
+    let r = n.mul_add(-sign * LN_2_LOW, n.mul_add(-sign * LN_2_HIGH, x));
+    let others = [4.189_797_5e-2, sign * 1.666_763_7e-1, 4.999_915e-1, sign * 9.999_997e-1, 1.0];
+    polynomial(r, sign * 8.290_308_5e-3, others) * f32::from_bits(shifted.to_bits() << 23)
 }
 
 /// 1 / (1 + e^−x).
 #[inline(always)]
 pub fn sigmoid(x: f32) -> f32 {
-    1.0 / (1.0 + exp(-x))
+    gated(1.0, x)
 }
 
-/// The hyperbolic tangent: by e^2x away from zero, and near zero, where that loses digits, by its continued fraction.
+/// x / (1 + e^−gate), which is x times the sigmoid of the gate.
+#[inline(always)]
+pub fn gated(x: f32, gate: f32) -> f32 {
+    let gate = if gate < -LARGEST { -LARGEST } else { gate };
+    let gate = if gate > -SMALLEST { -SMALLEST } else { gate };
+    x / (1.0 + exp_inside(gate, -1.0))
+}
+
+/// The hyperbolic tangent: x times a fraction of polynomials of x², with an error below 2⁻²⁵ before rounding.
 #[inline(always)]
 pub fn tanh(x: f32) -> f32 {
-    let magnitude = x.abs();
-    let away = 1.0 - 2.0 / (exp(2.0 * magnitude) + 1.0);
-    let square = x * x;
-    let near = magnitude * (945.0 + square * (105.0 + square))
-        / (945.0 + square * (420.0 + square * 15.0));
-    // The comparison is false for NaN, which the fraction hands on.
-    let value = if magnitude > 0.55 { away } else { near };
+    /// From here on the result is 1.
+    const FAR: f32 = 9.02;
+    const ABOVE: [f32; 4] = [2.058_332_8e-5, 3.494_025_2e-3, 1.337_971e-1, 1.0];
+    const BELOW: [f32; 4] = [3.283_077_4e-4, 2.587_103_7e-2, 4.671_302_4e-1, 1.0];
+    let magnitude = at_most(x.abs(), FAR);
+    let square = magnitude * magnitude;
+    let fraction =
+        polynomial(square, 1.331_886_6e-8, ABOVE) / polynomial(square, 7.761_933_6e-7, BELOW);
+    let value = at_most(magnitude * fraction, 1.0); // where rounding would lead beyond
     value.copysign(x)
 }
 
-/// The error function: near zero x times a polynomial of x², away from it 1 − e^(a polynomial of x), both fitted to `f64`
-/// by least squares at Chebyshev's points, with errors below 2⁻²⁸ before rounding.
+/// The error function.
 #[inline(always)]
 pub fn erf(x: f32) -> f32 {
-    /// Where one becomes the other.
-    const NEAR: f32 = 0.92;
-    /// From here on the result is 1.
-    const FAR: f32 = 4.0;
+    erf_of_magnitude(x.abs()).copysign(x)
+}
+
+/// x · (1 + erf(x / √2)) / 2. As the error function is odd, only magnitudes are of interest: (x + |x| · erf(|x| / √2)) / 2.
+///
+/// Far below zero both terms cancel: the error is relative to x, not to the result.
+#[inline(always)]
+pub fn gelu(x: f32) -> f32 {
     let magnitude = x.abs();
-    let square = x * x;
-    let mut near = 8.293_491_6e-5;
-    for coefficient in [
-        -8.124_284e-4,
-        5.199_379_3e-3,
-        -2.685_871_9e-2,
-        1.128_368_3e-1,
-        -3.761_263_2e-1,
+    let erf = erf_of_magnitude(magnitude * std::f32::consts::FRAC_1_SQRT_2);
+    0.5 * magnitude.mul_add(erf, x)
+}
+
+/// The error function of what is not negative: x times a fraction of polynomials of x², with an error below 2⁻²⁵ before
+/// rounding.
+#[inline(always)]
+fn erf_of_magnitude(x: f32) -> f32 {
+    /// From here on the result is 1.
+    const FAR: f32 = 3.92;
+    const ABOVE: [f32; 5] = [
+        2.848_816e-4,
+        3.765_613_3e-3,
+        5.274_871e-2,
+        1.904_065_5e-1,
         std::f32::consts::FRAC_2_SQRT_PI,
-    ] {
-        near = near * square + coefficient;
+    ];
+    const BELOW: [f32; 5] = [1.162_532_6e-3, 1.496_921e-2, 1.141_091_2e-1, 5.020_761_5e-1, 1.0];
+    let x = at_most(x, FAR);
+    let square = x * x;
+    let fraction =
+        polynomial(square, 2.050_073_4e-6, ABOVE) / polynomial(square, 3.809_151e-5, BELOW);
+    at_most(x * fraction, 1.0) // where rounding would lead beyond
+}
+
+/// The smaller of both; NaN stays.
+#[inline(always)]
+fn at_most(x: f32, limit: f32) -> f32 {
+    if x > limit { limit } else { x }
+}
+
+/// A polynomial by Horner's rule, from the highest power to the constant.
+#[inline(always)]
+fn polynomial<const N: usize>(x: f32, highest: f32, others: [f32; N]) -> f32 {
+    let mut value = highest;
+    for coefficient in others {
+        value = value.mul_add(x, coefficient);
     }
-    let bounded = if magnitude > FAR { FAR } else { magnitude };
-    let mut away = -1.985_453_6e-4;
-    for coefficient in
-        [3.068_031e-3, -2.232_307_6e-2, 1.041_259_5e-1, 6.369_66e-1, 1.127_801_3, 1.658_613_3e-4]
-    {
-        away = away * bounded + coefficient;
-    }
-    let away = 1.0 - exp(-away);
-    // The comparison is false for NaN, which the polynomial hands on.
-    let value = if magnitude > NEAR { away } else { near * magnitude };
-    value.copysign(x)
+    value
 }
 
 /// Sine and cosine of a fraction of a turn in units of 2⁻³².
@@ -96,15 +137,10 @@ pub fn sin_cos_of_turn(turn: u32) -> (f32, f32) {
     let quarter = turn.wrapping_add(1 << 29) >> 30;
     let x = turn.wrapping_sub(quarter << 30) as i32 as f32 * RADIANS;
     let square = x * x;
-    let mut sine = 1.0 / 362_880.0;
-    for coefficient in [-1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0] {
-        sine = sine * square + coefficient;
-    }
-    let sine = x + x * square * sine;
-    let mut cosine = -1.0 / 3_628_800.0;
-    for coefficient in [1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0] {
-        cosine = cosine * square + coefficient;
-    }
+    let sine = polynomial(square, 1.0 / 362_880.0, [-1.0 / 5040.0, 1.0 / 120.0, -1.0 / 6.0]);
+    let sine = (x * square).mul_add(sine, x);
+    let terms = [1.0 / 40_320.0, -1.0 / 720.0, 1.0 / 24.0, -0.5, 1.0];
+    let cosine = polynomial(square, -1.0 / 3_628_800.0, terms);
     // A quarter turn takes sine to cosine and cosine to −sine.
     let (sin, cos) = if quarter & 1 == 0 { (sine, cosine) } else { (cosine, sine) };
     let sign = |is_negative: u32| (is_negative & 1) << 31;
@@ -146,6 +182,10 @@ mod tests {
         (1.0 - (-x * x).exp() / fraction / std::f64::consts::PI.sqrt()).copysign(x)
     }
 
+    fn gelu_f64(x: f64) -> f64 {
+        0.5 * x * (1.0 + erf_f64(x / 2f64.sqrt()))
+    }
+
     #[test]
     fn all_are_good_to_a_few_units_in_the_last_place() {
         let found = [
@@ -153,6 +193,12 @@ mod tests {
             ("sigmoid", worst((-80.0, 80.0), 0.0, sigmoid, |x| 1.0 / (1.0 + (-x).exp())), 6.0),
             ("tanh", worst((-12.0, 12.0), 0.0, tanh, f64::tanh), 6.0),
             ("erf", worst((-5.0, 5.0), 0.0, erf, erf_f64), 6.0),
+            ("gelu", worst((0.0, 9.0), 1e-30, gelu, gelu_f64), 6.0),
+            (
+                "gelu below zero",
+                worst((-30.0, -1e-3), 1.0, |x| gelu(x) / x, |x| gelu_f64(x) / x),
+                6.0,
+            ),
         ];
         for (name, error, limit) in found {
             assert!(error < limit, "{name}: {error} units of round-off");
@@ -175,13 +221,19 @@ mod tests {
     #[test]
     fn ends_of_the_range_and_nan_are_what_they_should_be() {
         assert_eq!([exp(-1000.0), exp(f32::NEG_INFINITY), exp(0.0)], [0.0, 0.0, 1.0]);
+        assert_eq!([exp_of_negative(f32::NEG_INFINITY), exp_of_negative(0.0)], [0.0, 1.0]);
         assert_eq!([exp(89.0), exp(f32::INFINITY)], [f32::INFINITY; 2]);
         assert_eq!(
             [tanh(40.0), tanh(f32::NEG_INFINITY), erf(9.0), erf(-f32::INFINITY)],
             [1.0, -1.0, 1.0, -1.0]
         );
         assert_eq!([sigmoid(-200.0), sigmoid(200.0)], [0.0, 1.0]);
-        assert!([exp, sigmoid, tanh, erf].iter().all(|function| function(f32::NAN).is_nan()));
+        assert_eq!([gelu(-40.0), gelu(40.0)], [0.0, 40.0]);
+        assert!(
+            [exp, exp_of_negative, sigmoid, tanh, erf, gelu]
+                .iter()
+                .all(|function| function(f32::NAN).is_nan())
+        );
         assert!(tanh(-0.0).is_sign_negative() && erf(-0.0).is_sign_negative());
     }
 }

@@ -1,15 +1,18 @@
 //! What families have in common: vector instructions chosen at run time, floats of three widths, elementary functions,
-//! reductions, tasks of a sensible size, and entry points of device code.
+//! reductions, memory between passes, tasks of a sensible size, and entry points of device code.
 
 pub mod device;
 pub mod float;
+#[cfg(test)]
+mod inlined;
 pub mod lanes;
 pub mod math;
 pub mod reduce;
+pub mod scratch;
 pub mod simd;
 pub mod tasks;
 
 pub use device::COMMON;
-pub(crate) use device::entry;
+pub(crate) use device::{entry, needs_hopper};
 pub use float::{BLOCK, Float};
 pub(crate) use simd::vectorise;

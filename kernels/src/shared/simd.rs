@@ -5,6 +5,7 @@
 //!
 //! ```ignore
 //! vectorise! {
+//!     /// Takes everything twice.
 //!     fn double(x: &mut [f32]) {
 //!         for x in x {
 //!             *x *= 2.0;
@@ -18,10 +19,13 @@
 
 #![allow(unsafe_code)] // calling a function that needs certain instructions, once it is known that they are there
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use half::f16;
 
 /// A set of vector instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
 pub enum Level {
     /// What every processor of the architecture has.
     Baseline,
@@ -31,10 +35,34 @@ pub enum Level {
     Avx512,
 }
 
-/// The best set that this machine has.
-#[cfg(target_arch = "x86_64")]
+/// The best set that this machine has. It is looked for once; from then on this takes as long as reading a number.
 #[inline]
 pub fn level() -> Level {
+    match LEVEL.load(Ordering::Relaxed) {
+        AVX512 => Level::Avx512,
+        AVX2 => Level::Avx2,
+        BASELINE => Level::Baseline,
+        _ => find_level(),
+    }
+}
+
+/// The level that was found, or [`UNKNOWN`].
+static LEVEL: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+const UNKNOWN: u8 = u8::MAX;
+const BASELINE: u8 = Level::Baseline as u8;
+const AVX2: u8 = Level::Avx2 as u8;
+const AVX512: u8 = Level::Avx512 as u8;
+
+#[cold]
+fn find_level() -> Level {
+    let level = detect();
+    LEVEL.store(level as u8, Ordering::Relaxed);
+    level
+}
+
+#[cfg(target_arch = "x86_64")]
+fn detect() -> Level {
     use std::arch::is_x86_feature_detected as has;
     let avx2 = has!("avx2") && has!("fma") && has!("f16c") && has!("bmi2");
     let avx512 = has!("avx512f") && has!("avx512bw") && has!("avx512dq") && has!("avx512vl");
@@ -45,10 +73,8 @@ pub fn level() -> Level {
     }
 }
 
-/// The best set that this machine has.
 #[cfg(not(target_arch = "x86_64"))]
-#[inline]
-pub fn level() -> Level {
+fn detect() -> Level {
     Level::Baseline
 }
 
@@ -84,15 +110,19 @@ fn run_with_avx2<R>(mut function: impl FnMut() -> R) -> R {
 ///
 /// A function that exists is called in the same way by `vectorise!(body, (x, y))`; it must be `#[inline(always)]`.
 ///
-/// All that is called in its loops must be `#[inline(always)]`, and named: a closure, or a function that is passed as a
-/// value, may be left outside by the compiler, and is then compiled for [`Level::Baseline`].
+/// What its loops call must become part of every version; what the compiler leaves outside is compiled for
+/// [`Level::Baseline`]. So functions are `#[inline(always)]`, and so are closures, but for those that the compiler is seen to
+/// take in by itself, as it does with short ones that are passed to a function of [`lanes`](super::lanes). The test
+/// `nothing_is_left_outside_of_a_version_for_wide_vectors` tells.
 macro_rules! vectorise {
     (
-        fn $name:ident $(<$element:ident: $bound:ident $(, const $constant:ident: $kind:ident)?>)?
+        $(#[$meta:meta])*
+        $visibility:vis fn $name:ident $(<$element:ident: $bound:ident $(, const $constant:ident: $kind:ident)?>)?
             ($($argument:ident: $type:ty),* $(,)?) $(-> $output:ty)? $body:block
     ) => {
+        $(#[$meta])*
         #[allow(unsafe_code)] // calling what needs certain instructions, once it is known that they are there
-        fn $name $(<$element: $bound $(, const $constant: $kind)?>)?
+        $visibility fn $name $(<$element: $bound $(, const $constant: $kind)?>)?
             ($($argument: $type),*) $(-> $output)? {
             #[inline(always)]
             fn baseline $(<$element: $bound $(, const $constant: $kind)?>)?
@@ -141,26 +171,101 @@ pub(crate) use vectorise;
 #[inline]
 pub fn widen_f16(from: &[f16], to: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
-    if level() >= Level::Avx2 {
+    match level() {
+        // SAFETY: the machine has AVX-512.
+        Level::Avx512 => return unsafe { avx512::widen_f16(from, to) },
         // SAFETY: the machine has F16C.
-        return unsafe { x86::widen_f16(from, to) };
+        Level::Avx2 => return unsafe { avx2::widen_f16(from, to) },
+        Level::Baseline => {}
     }
-    from.iter().zip(to).for_each(|(from, to)| *to = from.to_f32());
+    baseline::widen_f16(from, to);
 }
 
 /// Narrows to halves, to the nearest and ties to even, by the processor's own instruction where it has one.
 #[inline]
 pub fn narrow_f16(from: &[f32], to: &mut [f16]) {
     #[cfg(target_arch = "x86_64")]
-    if level() >= Level::Avx2 {
+    match level() {
+        // SAFETY: the machine has AVX-512.
+        Level::Avx512 => return unsafe { avx512::narrow_f16(from, to) },
         // SAFETY: the machine has F16C.
-        return unsafe { x86::narrow_f16(from, to) };
+        Level::Avx2 => return unsafe { avx2::narrow_f16(from, to) },
+        Level::Baseline => {}
     }
-    from.iter().zip(to).for_each(|(from, to)| *to = f16::from_f32(*from));
+    baseline::narrow_f16(from, to);
 }
 
+/// One half at a time.
+mod baseline {
+    use half::f16;
+
+    #[inline]
+    pub(super) fn widen_f16(from: &[f16], to: &mut [f32]) {
+        from.iter().zip(to).for_each(|(from, to)| *to = from.to_f32());
+    }
+
+    #[inline]
+    pub(super) fn narrow_f16(from: &[f32], to: &mut [f16]) {
+        from.iter().zip(to).for_each(|(from, to)| *to = f16::from_f32(*from));
+    }
+}
+
+/// Sixteen halves at a time, and the rest under a mask.
 #[cfg(target_arch = "x86_64")]
-mod x86 {
+mod avx512 {
+    use std::arch::x86_64::*;
+
+    use half::f16;
+
+    /// A bit for each of so many elements.
+    fn mask(rest: usize) -> u16 {
+        (1 << rest) - 1
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    pub(super) fn widen_f16(from: &[f16], to: &mut [f32]) {
+        let (from, from_rest) = from.as_chunks::<16>();
+        let (to, to_rest) = to.as_chunks_mut::<16>();
+        for (from, to) in from.iter().zip(to) {
+            // SAFETY: both sides have sixteen elements.
+            unsafe {
+                let halves = _mm256_loadu_si256(from.as_ptr().cast());
+                _mm512_storeu_ps(to.as_mut_ptr(), _mm512_cvtph_ps(halves));
+            }
+        }
+        let mask = mask(from_rest.len().min(to_rest.len()));
+        // SAFETY: the mask has as many bits as both sides have elements.
+        unsafe {
+            let halves = _mm256_maskz_loadu_epi16(mask, from_rest.as_ptr().cast());
+            _mm512_mask_storeu_ps(to_rest.as_mut_ptr(), mask, _mm512_cvtph_ps(halves));
+        }
+    }
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl")]
+    pub(super) fn narrow_f16(from: &[f32], to: &mut [f16]) {
+        const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT;
+        let (from, from_rest) = from.as_chunks::<16>();
+        let (to, to_rest) = to.as_chunks_mut::<16>();
+        for (from, to) in from.iter().zip(to) {
+            // SAFETY: both sides have sixteen elements.
+            unsafe {
+                let floats = _mm512_loadu_ps(from.as_ptr());
+                _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm512_cvtps_ph::<NEAREST>(floats));
+            }
+        }
+        let mask = mask(from_rest.len().min(to_rest.len()));
+        // SAFETY: the mask has as many bits as both sides have elements.
+        unsafe {
+            let floats = _mm512_maskz_loadu_ps(mask, from_rest.as_ptr());
+            let halves = _mm512_cvtps_ph::<NEAREST>(floats);
+            _mm256_mask_storeu_epi16(to_rest.as_mut_ptr().cast(), mask, halves);
+        }
+    }
+}
+
+/// Eight halves at a time.
+#[cfg(target_arch = "x86_64")]
+mod avx2 {
     use std::arch::x86_64::*;
 
     use half::f16;
@@ -205,26 +310,88 @@ mod x86 {
 mod tests {
     use super::*;
 
+    /// Conversions by the instructions of one level.
+    struct Conversion {
+        level: Level,
+        widen: fn(&[f16], &mut [f32]),
+        narrow: fn(&[f32], &mut [f16]),
+    }
+
+    /// Those of all levels that this machine has.
+    fn conversions() -> Vec<Conversion> {
+        let all = [
+            Conversion {
+                level: Level::Baseline,
+                widen: baseline::widen_f16,
+                narrow: baseline::narrow_f16,
+            },
+            #[cfg(target_arch = "x86_64")]
+            Conversion {
+                level: Level::Avx2,
+                // SAFETY: it is called where the machine has this level.
+                widen: |from, to| unsafe { avx2::widen_f16(from, to) },
+                // SAFETY: as above.
+                narrow: |from, to| unsafe { avx2::narrow_f16(from, to) },
+            },
+            #[cfg(target_arch = "x86_64")]
+            Conversion {
+                level: Level::Avx512,
+                // SAFETY: it is called where the machine has this level.
+                widen: |from, to| unsafe { avx512::widen_f16(from, to) },
+                // SAFETY: as above.
+                narrow: |from, to| unsafe { avx512::narrow_f16(from, to) },
+            },
+        ];
+        all.into_iter().filter(|conversion| conversion.level <= level()).collect()
+    }
+
     #[test]
     fn halves_are_widened_and_narrowed_as_the_standard_says() {
         let halves: Vec<f16> = (0..=u16::MAX).map(f16::from_bits).collect();
-        let mut wide = vec![0.0; halves.len()];
-        widen_f16(&halves, &mut wide);
-        let mut back = vec![f16::ZERO; halves.len()];
-        narrow_f16(&wide, &mut back);
-        for ((half, wide), back) in halves.iter().zip(&wide).zip(&back) {
-            assert!(half.to_f32() == *wide || half.is_nan() && wide.is_nan(), "{half}");
-            assert!(half.to_bits() == back.to_bits() || half.is_nan() && back.is_nan(), "{half}");
+        for Conversion { level, widen, narrow } in conversions() {
+            let mut wide = vec![0.0; halves.len()];
+            widen(&halves, &mut wide);
+            let mut back = vec![f16::ZERO; halves.len()];
+            narrow(&wide, &mut back);
+            for ((half, wide), back) in halves.iter().zip(&wide).zip(&back) {
+                let is_same = |same: bool, is_nan: bool| same || half.is_nan() && is_nan;
+                assert!(is_same(half.to_f32() == *wide, wide.is_nan()), "{level:?}: {half}");
+                assert!(
+                    is_same(half.to_bits() == back.to_bits(), back.is_nan()),
+                    "{level:?}: {half}"
+                );
+            }
         }
     }
 
     #[test]
     fn what_is_between_two_halves_goes_to_the_nearer_one() {
         let wide: Vec<f32> = (0..5001).map(|i| (i as f32 - 2500.0) * 27.183_1).collect();
-        let mut halves = vec![f16::ZERO; wide.len()];
-        narrow_f16(&wide, &mut halves);
-        let expected = wide.iter().map(|wide| f16::from_f32(*wide).to_bits());
-        assert!(halves.iter().map(|half| half.to_bits()).eq(expected));
+        let expected: Vec<u16> =
+            wide.iter().map(|wide| f16::from_f64(f64::from(*wide)).to_bits()).collect();
+        for Conversion { level, narrow, .. } in conversions() {
+            let mut halves = vec![f16::ZERO; wide.len()];
+            narrow(&wide, &mut halves);
+            let found = halves.iter().map(|half| half.to_bits());
+            assert!(found.eq(expected.iter().copied()), "{level:?}");
+        }
+    }
+
+    #[test]
+    fn any_number_of_halves_is_converted_and_nothing_behind_them() {
+        for Conversion { level, widen, narrow } in conversions() {
+            for length in 0..40 {
+                let halves: Vec<f16> = (0..length).map(|i| f16::from_f32(i as f32 + 0.5)).collect();
+                let (mut wide, mut back) = ([-1.0; 48], [f16::NEG_ONE; 48]);
+                widen(&halves, &mut wide[..length]);
+                narrow(&wide[..length], &mut back[..length]);
+                let is_kept = wide.iter().zip(&back).enumerate().all(|(i, (wide, back))| {
+                    let expected = if i < length { i as f32 + 0.5 } else { -1.0 };
+                    *wide == expected && back.to_f32() == expected
+                });
+                assert!(is_kept, "{level:?}: {length}");
+            }
+        }
     }
 
     #[test]

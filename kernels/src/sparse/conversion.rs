@@ -127,7 +127,7 @@ pub fn csr_to_coo_rayon(row_offsets: &[u32], row_indices: &mut [u32]) {
     halves(row_offsets, 0, row_indices);
 }
 
-/// [`csr_to_coo`] on a GPU: as many lanes of a warp for each row as it has entries on average.
+/// [`csr_to_coo`] on a GPU: about half as many lanes of a warp for each row as it has entries on average.
 #[kernel_bench(of = csr_to_coo, cuda)]
 pub fn csr_to_coo_cuda(
     gpu: &Gpu,

@@ -143,7 +143,7 @@ fn multiply_entries(
     y[row - first_row] = sum;
 }
 
-/// [`spmv`] by CSR on a GPU: as many lanes of a warp for each row as it has entries on average.
+/// [`spmv`] by CSR on a GPU: about half as many lanes of a warp for each row as it has entries on average.
 #[kernel_bench(of = spmv, cuda)]
 pub fn spmv_cuda(
     gpu: &Gpu,

@@ -11,6 +11,7 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use kbench::Operand;
 use kbench::prelude::*;
 use rayon::prelude::*;
 
@@ -25,6 +26,9 @@ mod transform;
 #[cfg(feature = "vendor")]
 mod vendor;
 
+#[cfg(feature = "vendor")]
+pub use self::vendor::RustfftPlan;
+
 /// What it takes to transform n numbers: they are seen as a matrix.
 #[derive(Clone, Debug)]
 pub struct Plan {
@@ -33,7 +37,30 @@ pub struct Plan {
     turns: Turns,
 }
 
-impl kbench::Operand for Plan {}
+/// What there is to see of a plan is what it does: the transform of a chirp, for which it needs all that it has. So
+/// plans that are made differently can be compared.
+impl Operand for Plan {
+    fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+        let x = chirp(self.length());
+        let mut out = vec![0.0; x.len()];
+        fft(&x, self, &mut out);
+        out.elements(parts);
+    }
+
+    fn roundoffs(&self, parts: &mut Vec<f64>) {
+        parts.push(f32::ROUNDOFF);
+    }
+
+    fn bytes(&self) -> usize {
+        self.rows.bytes() + self.columns.bytes() + self.turns.bytes()
+    }
+}
+
+/// n numbers e^(−πi·j²/n), whose transform is as large everywhere.
+fn chirp(n: usize) -> Vec<f32> {
+    let number = |j: usize| transform::root(j * j, 2 * n);
+    (0..n).map(number).flat_map(|number| [number.re, number.im]).collect()
+}
 
 impl Plan {
     /// The plan for n numbers.
@@ -41,6 +68,10 @@ impl Plan {
         let rows = rows_of(n);
         let turns = Turns::new(rows, n / rows);
         Plan { rows: Transform::new(n / rows), columns: Transform::new(rows), turns }
+    }
+
+    fn length(&self) -> usize {
+        self.rows.length() * self.columns.length()
     }
 }
 
@@ -57,7 +88,7 @@ pub struct Plan2d {
     columns: Transform,
 }
 
-impl kbench::Operand for Plan2d {}
+impl Operand for Plan2d {}
 
 impl Plan2d {
     /// The plan for a matrix of rows × columns.
@@ -73,7 +104,7 @@ pub struct Plan3d {
     matrix: Plan2d,
 }
 
-impl kbench::Operand for Plan3d {}
+impl Operand for Plan3d {}
 
 impl Plan3d {
     /// The plan for depth matrices of rows × columns.
@@ -86,9 +117,18 @@ impl Plan3d {
 #[kernel_bench(
     sizes = ["small" => (n = 1 << 10), "medium" => (n = 1 << 14), "large" => (n = 1 << 20)],
     inputs = |n| (n,),
+    reference = fft_plan_f64,
+    tolerance = 2e-6, // that of a transform
 )]
 pub fn fft_plan(n: usize) -> Plan {
     Plan::new(n)
+}
+
+/// [`fft_plan`] by the crate rustfft.
+#[cfg(feature = "vendor")]
+#[kernel_bench(of = fft_plan)]
+pub fn fft_plan_rustfft(n: usize) -> RustfftPlan {
+    RustfftPlan::new(n)
 }
 
 /// outₖ ← Σⱼ xⱼ · e^(−2πi·jk/n)
@@ -116,7 +156,7 @@ pub fn fft_rayon(x: &[f32], plan: &Plan, out: &mut [f32]) {
 #[cfg(feature = "vendor")]
 #[kernel_bench(of = fft)]
 pub fn fft_rustfft(x: &[f32], _: &Plan, out: &mut [f32]) {
-    vendor::transform(x, out);
+    vendor::transform(x, x.len() / 2, out);
 }
 
 /// [`fft`] along the rows of a matrix, then along its columns.
@@ -140,6 +180,13 @@ pub fn fft_2d(x: &[f32], plan: &Plan2d, out: &mut [f32]) {
 #[kernel_bench(of = fft_2d, parallel, threshold = tuned(1 << 15))]
 pub fn fft_2d_rayon(x: &[f32], plan: &Plan2d, out: &mut [f32]) {
     on_all_cores(&plan.columns, None, &plan.rows, Order::Rows, x, out);
+}
+
+/// [`fft_2d`] by the crate rustfft, along one axis after the other.
+#[cfg(feature = "vendor")]
+#[kernel_bench(of = fft_2d)]
+pub fn fft_2d_rustfft(x: &[f32], plan: &Plan2d, out: &mut [f32]) {
+    vendor::transform_axes(x, &[plan.columns.length(), plan.rows.length()], out);
 }
 
 /// [`fft_2d`] of each of a stack of matrices, then [`fft`] along the stack.
@@ -173,6 +220,15 @@ pub fn fft_3d_rayon(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
     let out = Shared::new(out);
     let blocks = (matrix / 2).div_ceil(LANES);
     tasks(blocks).for_each(|range| stack_step(&plan.depth, &out, matrix / 2, range));
+}
+
+/// [`fft_3d`] by the crate rustfft, along one axis after the other.
+#[cfg(feature = "vendor")]
+#[kernel_bench(of = fft_3d)]
+pub fn fft_3d_rustfft(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
+    let Plan3d { depth, matrix } = plan;
+    let lengths = [depth.length(), matrix.columns.length(), matrix.rows.length()];
+    vendor::transform_axes(x, &lengths, out);
 }
 
 thread_local! {
@@ -323,6 +379,17 @@ fn along_f64(x: &mut [f64], length: usize, stride: usize) {
     }
 }
 
+/// The transform of a chirp, whose numbers are computed anew.
+fn fft_plan_f64(n: usize) -> Vec<f64> {
+    let number = |j: usize| {
+        let (sin, cos) = (-std::f64::consts::PI * (j * j % (2 * n)) as f64 / n as f64).sin_cos();
+        [cos, sin]
+    };
+    let mut x: Vec<f64> = (0..n).flat_map(number).collect();
+    along_f64(&mut x, n, 1);
+    x
+}
+
 fn fft_f64(x: &[f64], _: &Plan, out: &mut [f64]) {
     out.copy_from_slice(x);
     along_f64(out, x.len() / 2, 1);
@@ -343,4 +410,54 @@ fn fft_3d_f64(x: &[f64], plan: &Plan3d, out: &mut [f64]) {
         fft_2d_f64(x, matrix, out);
     }
     along_f64(out, depth.length(), matrix.columns.length() * matrix.rows.length());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The largest difference between what a plan does and what it should do, relative to how large all results are.
+    fn error_of(plan: &Plan, expected: &[f64]) -> f64 {
+        let mut parts = Vec::new();
+        plan.elements(&mut parts);
+        let differences = parts[0].iter().zip(expected).map(|(a, b)| (a - b).abs());
+        differences.fold(0.0, f64::max) / (plan.length() as f64).sqrt()
+    }
+
+    #[test]
+    fn every_wrong_root_of_a_plan_is_seen() {
+        let (rows, columns) = (32, 32);
+        let right = Plan::new(rows * columns);
+        let expected = fft_plan_f64(rows * columns);
+        assert!(error_of(&right, &expected) < 2e-6);
+        let turns = Turns::new(rows, columns + 1);
+        assert!(error_of(&Plan { turns, ..right.clone() }, &expected) > 1e-3);
+        for (axis, length) in [rows, columns].into_iter().enumerate() {
+            let (mut spoiled, places) = (0, Transform::new(length).turns_mut().count());
+            for place in 0..places {
+                let mut plan = right.clone();
+                let transform = if axis == 0 { &mut plan.columns } else { &mut plan.rows };
+                let Some(turn) = transform.turns_mut().nth(place) else { continue };
+                if turn.re == 1.0 {
+                    continue; // no turn at all, and not looked at
+                }
+                (turn.re, turn.im) = (-turn.re, -turn.im);
+                assert!(error_of(&plan, &expected) > 1e-3, "axis {axis}, turn {place}");
+                spoiled += 1;
+            }
+            assert_eq!(spoiled, 21); // three groups of eight, of which the first has no turn
+        }
+    }
+
+    #[cfg(feature = "vendor")]
+    #[test]
+    fn axes_of_different_lengths_by_rustfft_are_those_of_ours() {
+        let (depth, rows, columns) = (3, 10, 17);
+        let x = chirp(depth * rows * columns);
+        let plan = Plan3d::new(depth, rows, columns);
+        let (mut ours, mut theirs) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+        fft_3d(&x, &plan, &mut ours);
+        fft_3d_rustfft(&x, &plan, &mut theirs);
+        assert!(ours.iter().zip(&theirs).all(|(a, b)| (a - b).abs() < 1e-3));
+    }
 }

@@ -35,6 +35,11 @@ impl Turns {
         Turns { rows, within, blocks: blocks.collect() }
     }
 
+    /// Memory of all roots.
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val::<[Lanes]>(&self.within) + size_of_val::<[Complex]>(&self.blocks)
+    }
+
     #[inline(always)]
     fn of<V: Vector>(&self, row: usize, block: usize) -> Pair<V> {
         let within = Pair::<V>::load(&self.within[row]);

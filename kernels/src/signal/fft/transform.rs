@@ -199,6 +199,17 @@ impl Transform {
         self.length
     }
 
+    /// Memory of all roots.
+    pub(super) fn bytes(&self) -> usize {
+        let roots = self.passes.iter().map(|pass| pass.turns.len() + pass.roots.len());
+        roots.sum::<usize>() * size_of::<Complex>()
+    }
+
+    #[cfg(test)]
+    pub(super) fn turns_mut(&mut self) -> impl Iterator<Item = &mut Complex> {
+        self.passes.iter_mut().flat_map(|pass| &mut pass.turns)
+    }
+
     /// Transforms sixteen columns in `x`, with `spare` to work in, and tells which of the two has the result.
     #[inline(always)]
     pub(super) fn run<'a, V: Vector>(
