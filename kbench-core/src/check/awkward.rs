@@ -12,7 +12,7 @@ const LARGEST_PRODUCT: usize = 200_000;
 /// Up to four awkward sizes at which kernel and variant say they are defined, none larger than the listed ones on any
 /// axis.
 pub fn awkward_sizes(kernel: &KernelEntry, variant: Option<Condition>) -> Vec<Size> {
-    let Ok(listed) = sizes_of(kernel, |_| None) else { return Vec::new() };
+    let Ok(listed) = sizes_of(kernel) else { return Vec::new() };
     let largest: Vec<usize> = (0..kernel.axes.len())
         .map(|axis| listed.iter().map(|size| size.values[axis]).max().unwrap_or(1))
         .collect();

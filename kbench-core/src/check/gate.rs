@@ -106,7 +106,7 @@ impl Gate {
             .flat_map(|size| [0, 1].map(|step| trial(size, step, Origin::Awkward)))
             .collect();
         if trials.is_empty() {
-            let listed = sizes_of(self.kernel, |_| None).unwrap_or_default();
+            let listed = sizes_of(self.kernel).unwrap_or_default();
             let defined = |size: &&Size| {
                 guard(|| variant.valid.is_none_or(|valid| (valid.holds)(&size.values))) == Ok(true)
             };

@@ -73,7 +73,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "size",
         "LABEL|CONDITION",
         Group::Select,
-        "a labelled shape, or for example 'dim>=1024' or 'rows=1&&dim>64'",
+        "a labelled shape, or for example 'dim>=1024' or 'rows=1&&dim>64' or 'm=n'",
     ),
     option(
         "axis",

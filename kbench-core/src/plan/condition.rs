@@ -12,13 +12,19 @@ pub enum SizeFilter {
     Where(Vec<Comparison>),
 }
 
-/// One comparison of an axis with a number.
+/// One comparison of an axis with a number, or with another axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// The axis.
-    pub axis: String,
+    axis: String,
     operator: Operator,
-    value: usize,
+    with: Side,
+}
+
+/// What an axis is compared with.
+#[derive(Clone, Debug, PartialEq)]
+enum Side {
+    Number(usize),
+    Axis(String),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -43,28 +49,43 @@ const OPERATORS: [(&str, Operator); 7] = [
 ];
 
 impl Comparison {
-    fn holds(&self, value: usize) -> bool {
-        match self.operator {
-            Operator::AtLeast => value >= self.value,
-            Operator::AtMost => value <= self.value,
-            Operator::Above => value > self.value,
-            Operator::Below => value < self.value,
-            Operator::Not => value != self.value,
-            Operator::Is => value == self.value,
-        }
+    /// The axes that it names.
+    pub fn axes(&self) -> impl Iterator<Item = &String> {
+        let other = match &self.with {
+            Side::Axis(axis) => Some(axis),
+            Side::Number(_) => None,
+        };
+        [&self.axis].into_iter().chain(other)
+    }
+
+    /// Whether it holds, unless it names an axis that there is no value of.
+    fn holds(&self, value_of: impl Fn(&str) -> Option<usize>) -> Option<bool> {
+        let value = value_of(&self.axis)?;
+        let other = match &self.with {
+            Side::Number(number) => *number,
+            Side::Axis(axis) => value_of(axis)?,
+        };
+        Some(match self.operator {
+            Operator::AtLeast => value >= other,
+            Operator::AtMost => value <= other,
+            Operator::Above => value > other,
+            Operator::Below => value < other,
+            Operator::Not => value != other,
+            Operator::Is => value == other,
+        })
     }
 }
 
 impl SizeFilter {
-    /// Whether a size of a kernel with these axes is meant; an axis that the kernel lacks matches nothing.
-    pub fn matches(&self, axes: &[&str], values: &[usize], label: Option<&str>) -> bool {
+    /// Whether a size of a kernel with these axes, made from a shape with this label, is meant; an axis that the kernel lacks
+    /// matches nothing.
+    pub fn matches(&self, axes: &[&str], values: &[usize], shape: Option<&str>) -> bool {
+        let value_of = |name: &str| Some(values[axes.iter().position(|axis| *axis == name)?]);
         match self {
-            SizeFilter::Label(wanted) => label == Some(wanted),
-            SizeFilter::Where(comparisons) => comparisons.iter().all(|comparison| {
-                axes.iter()
-                    .position(|axis| *axis == comparison.axis)
-                    .is_some_and(|index| comparison.holds(values[index]))
-            }),
+            SizeFilter::Label(wanted) => shape == Some(wanted),
+            SizeFilter::Where(comparisons) => {
+                comparisons.iter().all(|comparison| comparison.holds(value_of).unwrap_or(false))
+            }
         }
     }
 }
@@ -90,8 +111,14 @@ fn comparison(text: &str) -> Result<Comparison, String> {
     if axis.is_empty() {
         return Err(format!("`{text}` does not name an axis; write for example `dim>=1024`"));
     }
-    let value = number(text[position + symbol.len()..].trim())?;
-    Ok(Comparison { axis: axis.to_owned(), operator, value })
+    let with = side(text[position + symbol.len()..].trim())?;
+    Ok(Comparison { axis: axis.to_owned(), operator, with })
+}
+
+/// A number or the name of an axis.
+fn side(text: &str) -> Result<Side, String> {
+    let is_name = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
+    if is_name { Ok(Side::Axis(text.to_owned())) } else { number(text).map(Side::Number) }
 }
 
 /// A whole number: `4096`, `4_096`, `1<<12` or `2^12`.
@@ -121,7 +148,11 @@ impl fmt::Display for SizeFilter {
                     let symbol = OPERATORS.iter().find(|(_, o)| *o == comparison.operator);
                     let separator = if i > 0 { "&&" } else { "" };
                     let symbol = symbol.map_or("=", |(symbol, _)| symbol);
-                    write!(f, "{separator}{}{symbol}{}", comparison.axis, comparison.value)?;
+                    write!(f, "{separator}{}{symbol}", comparison.axis)?;
+                    match &comparison.with {
+                        Side::Number(number) => write!(f, "{number}")?,
+                        Side::Axis(axis) => f.write_str(axis)?,
+                    }
                 }
                 Ok(())
             }
@@ -142,7 +173,10 @@ mod tests {
         assert!(matches("dim>=1024", [1, 1024]) && !matches("dim>1024", [1, 1024]));
         assert!(matches("rows=1", [1, 1024]) && !matches("rows!=1", [1, 1024]));
         assert!(matches("dim<=1<<10&&rows<2", [1, 1024]) && !matches("dim<2^10", [1, 1024]));
-        assert!(!matches("depth>0", [1, 1024]), "an axis that the kernel lacks matches nothing");
+        assert!(matches("rows<dim", [1, 2]) && !matches("rows==dim", [1, 2]));
+        for lacking in ["depth>0", "rows<=depth"] {
+            assert!(!matches(lacking, [1, 1024]), "an axis that the kernel lacks matches nothing");
+        }
     }
 
     #[test]
@@ -154,7 +188,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_explained() {
-        for text in [">=4", "dim>=", "dim>=x", "dim>=1<<99", "dim=2^99", "dim>=-1"] {
+        for text in [">=4", "dim>=", "dim>=1<<99", "dim=2^99", "dim>=-1"] {
             let error = text.parse::<SizeFilter>().expect_err(text);
             assert!(error.contains("write for example"), "{text}: {error}");
         }

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use super::condition::number;
-use super::{Partition, PlanError, Size, SizeFilter, full_name, nearest, sizes_of};
+use super::condition::{Comparison, number};
+use super::size::{Candidate, candidates, distinct};
+use super::{Partition, PlanError, Size, SizeFilter, full_name, nearest};
 use crate::kernel::{Backend, KernelEntry, Sizes, VariantEntry};
 use crate::registry::Registry;
 
@@ -100,7 +101,7 @@ impl Selection {
                     all_known("size", [label], labels.map(|(label, _)| *label))?;
                 }
                 SizeFilter::Where(comparisons) => {
-                    all_known("axis", comparisons.iter().map(|c| &c.axis), axes())?;
+                    all_known("axis", comparisons.iter().flat_map(Comparison::axes), axes())?;
                 }
             }
         }
@@ -132,21 +133,16 @@ impl Selection {
             values.dedup();
             (!values.is_empty()).then_some(values)
         };
-        let sizes = sizes_of(kernel, replaced)?;
-        let total = sizes.len();
+        let candidates = candidates(kernel, replaced)?;
         let lacks_axis = self.axes.iter().any(|a| !kernel.axes.contains(&a.axis.as_str()));
-        let selected: Vec<Size> = sizes
-            .into_iter()
-            .filter(|size| {
-                !lacks_axis
-                    && (self.sizes.is_empty()
-                        || self
-                            .sizes
-                            .iter()
-                            .any(|f| f.matches(kernel.axes, &size.values, size.label)))
-            })
-            .collect();
-        let left_out = total - selected.len();
+        let is_wanted = |Candidate { size, shape }: &&Candidate| {
+            let mut filters = self.sizes.iter();
+            !lacks_axis
+                && (self.sizes.is_empty()
+                    || filters.any(|f| f.matches(kernel.axes, &size.values, *shape)))
+        };
+        let selected = distinct(candidates.iter().filter(is_wanted));
+        let left_out = distinct(candidates.iter()).len() - selected.len();
         Ok((selected, left_out))
     }
 

@@ -33,11 +33,29 @@ impl Size {
     }
 }
 
+/// A size, and the label of the shape that it is made from by replacing values of axes.
+pub(super) struct Candidate {
+    pub(super) size: Size,
+    pub(super) shape: Option<&'static str>,
+}
+
+/// The sizes that a kernel lists.
+pub fn sizes_of(kernel: &KernelEntry) -> Result<Vec<Size>, PlanError> {
+    Ok(distinct(candidates(kernel, |_| None)?.iter()))
+}
+
+/// Their sizes, each once.
+pub(super) fn distinct<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> Vec<Size> {
+    let mut seen = HashSet::new();
+    let sizes = candidates.map(|candidate| &candidate.size);
+    sizes.filter(|size| seen.insert(&size.values)).cloned().collect()
+}
+
 /// The sizes that a kernel lists, with the values of some axes replaced.
-pub fn sizes_of(
+pub(super) fn candidates(
     kernel: &KernelEntry,
     replacement: impl Fn(&str) -> Option<Vec<usize>>,
-) -> Result<Vec<Size>, PlanError> {
+) -> Result<Vec<Candidate>, PlanError> {
     let replaced: Vec<Option<Vec<usize>>> =
         kernel.axes.iter().map(|axis| replacement(axis)).collect();
     match kernel.sizes {
@@ -49,27 +67,23 @@ pub fn sizes_of(
                     None => list(kernel, values)?,
                 });
             }
-            let mut seen = HashSet::new();
-            let all = combinations(&lists).into_iter();
-            Ok(all.filter(|values| seen.insert(values.clone())).map(Size::of).collect())
+            let unlabelled = |values| Candidate { size: Size::of(values), shape: None };
+            Ok(combinations(&lists).into_iter().map(unlabelled).collect())
         }
-        Sizes::Labelled(shapes) => {
-            let mut sizes: Vec<Size> = Vec::new();
-            for (label, values) in shapes {
-                let lists: Vec<Vec<usize>> = values
+        Sizes::Labelled(shapes) => Ok(shapes
+            .iter()
+            .flat_map(|(shape, listed)| {
+                let lists: Vec<Vec<usize>> = listed
                     .iter()
                     .zip(&replaced)
                     .map(|(value, replaced)| replaced.clone().unwrap_or_else(|| vec![*value]))
                     .collect();
-                for combination in combinations(&lists) {
-                    let label = (combination == *values).then_some(*label);
-                    if !sizes.iter().any(|size| size.values == combination) {
-                        sizes.push(Size { values: combination, label });
-                    }
-                }
-            }
-            Ok(sizes)
-        }
+                combinations(&lists).into_iter().map(|values| {
+                    let label = (values == *listed).then_some(*shape);
+                    Candidate { size: Size { values, label }, shape: Some(*shape) }
+                })
+            })
+            .collect()),
     }
 }
 

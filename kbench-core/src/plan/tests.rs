@@ -1,8 +1,8 @@
 use std::time::Instant;
 
 use super::*;
-use crate::kernel::Location;
-use crate::registry::tests::{base, cuda_variant_of_double, right, variant_of_double};
+use crate::kernel::{Kernel, Location, Sizes};
+use crate::registry::tests::{Double, base, cuda_variant_of_double, right, variant_of_double};
 
 fn registry() -> Registry {
     Registry::of([base(), variant_of_double("fast", 2, right)]).expect("fine")
@@ -42,6 +42,32 @@ fn an_axis_override_measures_sizes_that_nobody_listed() {
         ..Selection::default()
     };
     assert_eq!(names(&selection), ["demo::double/fast/f32/n=7", "demo::double/fast/f32/n=9"]);
+}
+
+#[test]
+fn a_label_is_where_an_axis_is_varied_from() {
+    let kernel = KernelEntry {
+        axes: &["rows", "dim"],
+        sizes: Sizes::Labelled(&[("few", &[1, 64]), ("many", &[8, 512]), ("long", &[8, 4096])]),
+        ..*Double::ENTRY
+    };
+    let chosen = |sizes: &[&str], axes: &[&str]| {
+        let selection = Selection {
+            sizes: sizes.iter().map(|text| text.parse().expect(text)).collect(),
+            axes: axes.iter().map(|text| text.parse().expect(text)).collect(),
+            ..Selection::default()
+        };
+        let (sizes, left_out) = selection.sizes(&kernel).expect("sizes");
+        let names: Vec<String> = sizes.iter().map(|size| size.name(&["rows", "dim"])).collect();
+        (names.join(" "), left_out)
+    };
+    assert_eq!(chosen(&["many"], &[]), ("rows=8,dim=512".into(), 2));
+    assert_eq!(chosen(&["many"], &["rows=2,3"]), ("rows=2,dim=512 rows=3,dim=512".into(), 4));
+    // Two shapes become one size.
+    assert_eq!(chosen(&["long"], &["dim=32"]), ("rows=8,dim=32".into(), 1));
+    assert_eq!(chosen(&[], &["dim=32"]), ("rows=1,dim=32 rows=8,dim=32".into(), 0));
+    let squares = chosen(&["rows==dim"], &["rows=2,4", "dim=2,4"]);
+    assert_eq!(squares, ("rows=2,dim=2 rows=4,dim=4".into(), 2));
 }
 
 #[test]
