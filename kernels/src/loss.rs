@@ -4,13 +4,13 @@
 //! many lanes, and the stretches in f64; on a GPU every thread has few terms, and threads and blocks are joined as a tree.
 //! The order of all sums is fixed, so a result has the same bits in every call.
 
-use std::cell::RefCell;
 use std::ops::Range;
 
 use kbench::prelude::*;
 
 use crate::shared::float::BUFFER;
 use crate::shared::lanes::{self, LANES};
+use crate::shared::scratch::with_scratch;
 use crate::shared::tasks::{GRAIN, rows_per_task};
 use crate::shared::{COMMON, Float, entry, math, reduce, vectorise};
 
@@ -125,22 +125,12 @@ pub fn cross_entropy_rayon<T: Float>(logits: &[T], targets: &[u32], out: &mut [f
     out.fill((sum / rows as f64) as f32);
 }
 
-thread_local! {
-    /// The logarithms of all probabilities, between the steps of [`cross_entropy_unfused`]. They are no output, so they have
-    /// their place here, which only a thread's first call has to make.
-    static LOG_PROBABILITIES: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
-}
-
 /// [`cross_entropy`] in two steps, as frameworks without fusion do it: the logarithm of softmax for all classes is
 /// written to memory, and the mean of those of the targets is taken from there.
 #[kernel_bench(of = cross_entropy, types = [f32, f16, bf16])]
 pub fn cross_entropy_unfused<T: Float>(logits: &[T], targets: &[u32], out: &mut [f32]) {
-    LOG_PROBABILITIES.with_borrow_mut(|memory| {
-        if memory.len() < logits.len() {
-            memory.resize(logits.len(), 0.0);
-        }
-        let classes = logits.len() / targets.len();
-        let log_probabilities = &mut memory[..logits.len()];
+    let classes = logits.len() / targets.len();
+    with_scratch([logits.len()], |[log_probabilities]| {
         let rows = logits.chunks_exact(classes).zip(log_probabilities.chunks_exact_mut(classes));
         rows.for_each(|(logits, out)| log_softmax(logits, out));
         let rows = log_probabilities.chunks_exact(classes).zip(targets);

@@ -36,7 +36,7 @@ fn shape(b: &[f32], batch: usize, n: usize, c: &[f32]) -> Shape {
 
 /// [`matmul_batched`] on all cores: several products at once, each of them shared where there are few.
 #[kernel_bench(of = matmul_batched, name = "parallel", parallel, threshold = tuned(1_000_000))]
-pub fn matmul_batched_parallel(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
+pub fn matmul_batched_rayon(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
     let Shape { m, k, .. } = shape(b, batch, n, c);
     let has_many = batch >= 2 * rayon::current_num_threads();
     let products = a.par_chunks(m * k).zip(b.par_chunks(k * n)).zip(c.par_chunks_mut(m * n));
@@ -63,7 +63,7 @@ pub fn matmul_batched_gemm(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut
 /// [`matmul_batched`] by the crate `gemm` on all cores, a product at a time, a yardstick.
 #[cfg(feature = "vendor")]
 #[kernel_bench(of = matmul_batched, name = "gemm_parallel", parallel)]
-pub fn matmul_batched_gemm_parallel(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
+pub fn matmul_batched_gemm_rayon(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
     let Shape { m, k, .. } = shape(b, batch, n, c);
     let products = a.par_chunks(m * k).zip(b.par_chunks(k * n)).zip(c.par_chunks_mut(m * n));
     products.for_each(|((a, b), c)| {

@@ -4,10 +4,10 @@
 
 use kbench::prelude::*;
 
-use super::half::with_sums;
 use super::packed::{self, Second, Shape};
 use super::reference::product_f64;
 use super::tensor::{BUFFERS, COPIERS, MULTIPLIERS, Product, SQUARE, TALL, Tile};
+use crate::shared::scratch::with_scratch;
 use crate::shared::{COMMON, needs_hopper, vectorise};
 
 pub(super) const SOURCE: Source =
@@ -55,7 +55,7 @@ pub fn matmul_fp8(
 
 /// [`matmul_fp8`] on all cores.
 #[kernel_bench(of = matmul_fp8, parallel, threshold = tuned(6_000_000))]
-pub fn matmul_fp8_parallel(
+pub fn matmul_fp8_rayon(
     a: &[F8E4M3],
     b: &[F8E4M3],
     scale_a: &[f32],
@@ -84,8 +84,7 @@ pub fn matmul_fp8_dequantised(
     let b = Blocks::new(b, scale_b, k, quant);
     let a = Blocks::new(a, scale_a, k, quant);
     let shape = Shape { m: a.rows(), n: b.rows(), k };
-    with_sums((shape.m + shape.n) * k, |wide| {
-        let (wide_a, wide_b) = wide.split_at_mut(shape.m * k);
+    with_scratch([shape.m * k, shape.n * k], |[wide_a, wide_b]| {
         vectorise!(Blocks::dequantise, (a, wide_a));
         vectorise!(Blocks::dequantise, (b, wide_b));
         let b = Second::Transposed(packed::rows(wide_b, k));
@@ -109,7 +108,7 @@ pub fn matmul_fp8_blockwise(
     let a = Blocks::new(a, scale_a, k, quant);
     let (m, n) = (a.rows(), b.rows());
     c.fill(0.0);
-    with_sums(quant * quant, |sums| {
+    with_scratch([quant * quant], |[sums]| {
         for (row, column, depth) in corners(m, n, k, quant) {
             let (rows, columns) = (quant.min(m - row), quant.min(n - column));
             let shape = Shape { m: rows, n: columns, k: quant.min(k - depth) };

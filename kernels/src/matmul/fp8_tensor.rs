@@ -3,7 +3,7 @@
 
 use kbench::prelude::*;
 
-use super::fp8::{SOURCE, STAGE, matmul_fp8, matmul_fp8_cuda_specialised, matmul_fp8_parallel};
+use super::fp8::{SOURCE, STAGE, matmul_fp8, matmul_fp8_cuda_specialised, matmul_fp8_rayon};
 use super::reference::product_f64;
 use super::tensor::{Entries, Product};
 
@@ -36,7 +36,7 @@ pub fn matmul_fp8_tensor(
 
 /// [`matmul_fp8_tensor`] on all cores.
 #[kernel_bench(of = matmul_fp8_tensor, parallel, threshold = tuned(8_000_000))]
-pub fn matmul_fp8_tensor_parallel(
+pub fn matmul_fp8_tensor_rayon(
     a: &[F8E4M3],
     b: &[F8E4M3],
     scale_a: &[f32],
@@ -44,7 +44,7 @@ pub fn matmul_fp8_tensor_parallel(
     k: usize,
     c: &mut [f32],
 ) {
-    matmul_fp8_parallel(a, b, scale_a, scale_b, k, usize::MAX, c);
+    matmul_fp8_rayon(a, b, scale_a, scale_b, k, usize::MAX, c);
 }
 
 /// [`matmul_fp8_tensor`] in the matrix units of a GPU, which keep the sums.

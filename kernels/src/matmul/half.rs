@@ -1,13 +1,12 @@
 //! Products of 16-bit floats with sums in f32. The second matrix is stored transposed, as weights are.
 
-use std::cell::Cell;
-
 use kbench::prelude::*;
 use rayon::prelude::*;
 
 use super::packed::{self, Second, Shape};
 use super::reference::product_f64;
 use super::tensor::{Entries, Product};
+use crate::shared::scratch::with_scratch;
 use crate::shared::tasks::GRAIN;
 use crate::shared::{COMMON, Float, vectorise};
 
@@ -63,7 +62,7 @@ impl Half for bf16 {
 )]
 pub fn matmul_half<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
     let (m, k) = (c.len() / n, b.len() / n);
-    with_sums(c.len(), |sums| {
+    with_scratch([c.len()], |[sums]| {
         let b = Second::Transposed(widened(b, k));
         packed::multiply(Shape { m, n, k }, widened(a, k), b, sums);
         narrow(sums, c);
@@ -72,9 +71,9 @@ pub fn matmul_half<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
 
 /// [`matmul_half`] on all cores.
 #[kernel_bench(of = matmul_half, parallel, threshold = tuned(10_000_000), types = [f16, bf16])]
-pub fn matmul_half_parallel<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
+pub fn matmul_half_rayon<T: Half>(a: &[T], b: &[T], n: usize, c: &mut [T]) {
     let (m, k) = (c.len() / n, b.len() / n);
-    with_sums(c.len(), |sums| {
+    with_scratch([c.len()], |[sums]| {
         let b = Second::Transposed(widened(b, k));
         packed::multiply_parallel(Shape { m, n, k }, widened(a, k), b, sums);
         let tasks = sums.par_chunks(GRAIN).zip(c.par_chunks_mut(GRAIN));
@@ -125,20 +124,4 @@ vectorise! {
     fn narrow<T: Float>(sums: &[f32], c: &mut [T]) {
         T::narrow(sums, c);
     }
-}
-
-thread_local! {
-    /// Memory for sums, kept from call to call.
-    static SUMS: Cell<Vec<f32>> = const { Cell::new(Vec::new()) };
-}
-
-/// Lends memory of this thread, whose content is of no meaning.
-pub(super) fn with_sums(length: usize, body: impl FnOnce(&mut [f32])) {
-    // It is taken rather than borrowed: a thread that waits for others may be given another product meanwhile.
-    let mut sums = SUMS.take();
-    if sums.len() < length {
-        sums = vec![0.0; length];
-    }
-    body(&mut sums[..length]);
-    SUMS.set(sums);
 }

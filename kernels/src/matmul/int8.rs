@@ -60,7 +60,7 @@ pub fn matmul_int8(a: &[i8], b: &[i8], scale_a: &[f32], scale_b: &[f32], c: &mut
 
 /// [`matmul_int8`] on all cores.
 #[kernel_bench(of = matmul_int8, parallel, threshold = tuned(8_000_000))]
-pub fn matmul_int8_parallel(a: &[i8], b: &[i8], scale_a: &[f32], scale_b: &[f32], c: &mut [f32]) {
+pub fn matmul_int8_rayon(a: &[i8], b: &[i8], scale_a: &[f32], scale_b: &[f32], c: &mut [f32]) {
     let (m, n) = (scale_a.len(), scale_b.len());
     let k = b.len() / n;
     if m >= 2 * TASK_ROWS {

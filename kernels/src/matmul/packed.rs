@@ -20,11 +20,10 @@ mod micro;
 mod packing;
 mod row;
 
-use std::cell::RefCell;
-
 use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
+use crate::shared::scratch::with_scratch;
 use crate::shared::simd::{Level, level};
 use crate::shared::{BLOCK, Float};
 use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, Target, block};
@@ -131,7 +130,7 @@ pub fn multiply_parallel<A: Read, B: Read>(shape: Shape, a: A, b: Second<B>, c: 
 /// Reads the only row of a.
 fn with_row<A: Read>(shape: Shape, a: A, c: &mut [f32], body: impl FnOnce(&[f32], &mut [f32])) {
     assert_eq!(c.len(), shape.n, "c is not 1 × {}", shape.n);
-    with_buffer(shape.k, |row| {
+    with_scratch([shape.k], |[row]| {
         a(0, 0, row);
         body(row, c);
     });
@@ -165,8 +164,7 @@ unsafe fn multiply_part<K: Micro, A: Read, B: Read>(
     let panel = DEPTH * K::COLUMNS;
     let length_a = whole.rows.min(BLOCK_ROWS) * DISTANCE;
     let length_b = whole.columns.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
-    with_buffer(length_a + length_b, |buffer| {
-        let (packed_b, packed_a) = buffer.split_at_mut(length_b);
+    with_scratch([length_b, length_a], |[packed_b, packed_a]| {
         for (left, columns) in pieces(whole.columns, BLOCK_COLUMNS) {
             let column = whole.column + left;
             for (depth, depths) in pieces(k, DEPTH) {
@@ -203,8 +201,7 @@ fn parallel<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &
     let slabs = k.min(SHARED_DEPTH).div_ceil(DEPTH);
     let length_a = slabs * m.min(SHARED_ROWS) * DISTANCE;
     let length_b = slabs * n.min(BLOCK_COLUMNS).div_ceil(K::COLUMNS) * panel;
-    with_buffer(length_a + length_b, |buffer| {
-        let (packed_b, packed_a) = buffer.split_at_mut(length_b);
+    with_scratch([length_b, length_a], |[packed_b, packed_a]| {
         for (column, columns) in pieces(n, BLOCK_COLUMNS) {
             for (row, rows) in pieces(m, SHARED_ROWS) {
                 for (depth, depths) in pieces(k, SHARED_DEPTH) {
@@ -345,24 +342,6 @@ fn multiply_together<K: Micro>(
             unsafe { block::<K>(a, b, depths, start(depth), target, part) };
         }
     });
-}
-
-thread_local! {
-    /// Memory for packed operands, kept from call to call. There may be several: a thread that waits for others may be given
-    /// another product meanwhile.
-    static MEMORY: RefCell<Vec<Vec<f32>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Lends memory of this thread, beginning with a line of the cache. Its content is of no meaning.
-fn with_buffer(length: usize, body: impl FnOnce(&mut [f32])) {
-    const LINE: usize = 64;
-    let mut memory = MEMORY.with_borrow_mut(Vec::pop).unwrap_or_default();
-    if memory.len() < length + LINE {
-        memory = vec![0.0; length + LINE];
-    }
-    let first = memory.as_ptr().align_offset(LINE).min(LINE);
-    body(&mut memory[first..][..length]);
-    MEMORY.with_borrow_mut(|kept| kept.push(memory));
 }
 
 #[cfg(test)]

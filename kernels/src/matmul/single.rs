@@ -32,7 +32,7 @@ pub fn matmul(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
 
 /// [`matmul`] on all cores.
 #[kernel_bench(of = matmul, parallel, threshold = tuned(5_000_000))]
-pub fn matmul_parallel(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
+pub fn matmul_rayon(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     let (m, k) = (c.len() / n, b.len() / n);
     let b = Second::AsIs(packed::rows(b, n));
     packed::multiply_parallel(Shape { m, n, k }, packed::rows(a, k), b, c);
@@ -88,7 +88,7 @@ pub fn matmul_gemm(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
 /// [`matmul`] by the crate `gemm` on all cores, a yardstick.
 #[cfg(feature = "vendor")]
 #[kernel_bench(of = matmul, parallel)]
-pub fn matmul_gemm_parallel(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
+pub fn matmul_gemm_rayon(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
     super::vendor::multiply(a, b, n, c, gemm::Parallelism::Rayon(0));
 }
 

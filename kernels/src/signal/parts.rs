@@ -1,11 +1,9 @@
-//! Memory: slices that tasks write parts of, and scratch memory that threads keep.
+//! Slices that tasks write parts of.
 
 #![allow(unsafe_code)] // parts that lie between each other cannot be split off
 
-use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::Range;
-use std::thread::LocalKey;
 
 /// A slice of which tasks write parts that do not overlap, though they lie between each other.
 pub(super) struct Shared<'a, T> {
@@ -34,20 +32,4 @@ impl<'a, T> Shared<'a, T> {
         // SAFETY: the range is within the slice, and the caller has it alone.
         unsafe { std::slice::from_raw_parts_mut(self.first.add(range.start), range.len()) }
     }
-}
-
-/// Calls a function with scratch memory of this thread, which is made once and kept; its content is of no meaning.
-pub(super) fn with_scratch<T: Copy, R>(
-    kept: &'static LocalKey<RefCell<Vec<T>>>,
-    len: usize,
-    empty: T,
-    function: impl FnOnce(&mut [T]) -> R,
-) -> R {
-    let mut memory = kept.take();
-    if memory.len() < len {
-        memory.resize(len, empty);
-    }
-    let result = function(&mut memory[..len]);
-    kept.replace(memory);
-    result
 }

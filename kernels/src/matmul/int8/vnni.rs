@@ -8,9 +8,9 @@
 
 use std::arch::is_x86_feature_detected as has;
 use std::arch::x86_64::*;
-use std::cell::Cell;
 
 use super::Rows;
+use crate::shared::scratch::{Shelf, with_array};
 
 /// Rows of a and rows of b whose sums are in registers.
 const HEIGHT: usize = 12;
@@ -27,6 +27,13 @@ type Quads = [u32; WIDTH];
 /// Sums of a row of a with as many rows of b.
 type Sums = [__m512i; 2];
 
+thread_local! {
+    /// A panel of b.
+    static PANEL: Shelf<Quads> = const { Shelf::new() };
+    /// What the sums of each row of a are too large by.
+    static EXCESS: Shelf<i32> = const { Shelf::new() };
+}
+
 /// The product, where the machine has these instructions and packing pays; false where it is left to others.
 pub(super) fn try_multiply(a: Rows<'_>, b: Rows<'_>, c: &mut [f32]) -> bool {
     let has_instructions = has!("avx512f") && has!("avx512bw") && has!("avx512vnni");
@@ -40,25 +47,36 @@ pub(super) fn try_multiply(a: Rows<'_>, b: Rows<'_>, c: &mut [f32]) -> bool {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
 fn multiply(a: Rows<'_>, b: Rows<'_>, c: &mut [f32]) {
+    let (m, quads) = (a.count(), a.k.div_ceil(QUAD));
+    with_array(&PANEL, quads, [0; WIDTH], |panel| {
+        with_array(&EXCESS, m, 0, |excess| multiply_panels(a, b, panel, excess, c));
+    });
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+fn multiply_panels(
+    a: Rows<'_>,
+    b: Rows<'_>,
+    panel: &mut [Quads],
+    excess: &mut [i32],
+    c: &mut [f32],
+) {
     let (m, n) = (a.count(), b.count());
-    let quads = a.k.div_ceil(QUAD);
-    with_memory(quads, m, |panel, excess| {
-        for (excess, row) in excess.iter_mut().zip(a.elements.chunks(a.k)) {
-            let sum = row.iter().fold(0, |sum: i32, a| sum.wrapping_add(i32::from(*a)));
-            *excess = sum.wrapping_mul(128);
-        }
-        for column in (0..n).step_by(WIDTH) {
-            pack(b.tile(column), panel);
-            let scales = load(&b.scales[column..]);
-            for row in (0..m).step_by(HEIGHT) {
-                let sums = tile(a.tile(row), panel);
-                for (i, sums) in sums.into_iter().enumerate().take(m - row) {
-                    let c = &mut c[(row + i) * n + column..][..WIDTH.min(n - column)];
-                    finish(sums, excess[row + i], a.scales[row + i], scales, c);
-                }
+    for (excess, row) in excess.iter_mut().zip(a.elements.chunks(a.k)) {
+        let sum = row.iter().fold(0, |sum: i32, a| sum.wrapping_add(i32::from(*a)));
+        *excess = sum.wrapping_mul(128);
+    }
+    for column in (0..n).step_by(WIDTH) {
+        pack(b.tile(column), panel);
+        let scales = load(&b.scales[column..]);
+        for row in (0..m).step_by(HEIGHT) {
+            let sums = tile(a.tile(row), panel);
+            for (i, sums) in sums.into_iter().enumerate().take(m - row) {
+                let c = &mut c[(row + i) * n + column..][..WIDTH.min(n - column)];
+                finish(sums, excess[row + i], a.scales[row + i], scales, c);
             }
         }
-    });
+    }
 }
 
 /// The bytes from `first` on, with zeros behind the end.
@@ -151,21 +169,4 @@ fn finish(sums: Sums, excess: i32, scale_a: f32, scales_b: [__m512; 2], c: &mut 
             _mm512_mask_storeu_ps(to, masks[half], _mm512_mul_ps(scaled, scales_b[half]));
         }
     }
-}
-
-thread_local! {
-    /// Memory for a panel and for what sums are too large by, kept from call to call.
-    static MEMORY: Cell<(Vec<Quads>, Vec<i32>)> = const { Cell::new((Vec::new(), Vec::new())) };
-}
-
-fn with_memory(quads: usize, rows: usize, body: impl FnOnce(&mut [Quads], &mut [i32])) {
-    let (mut panel, mut excess) = MEMORY.take();
-    if panel.len() < quads {
-        panel = vec![[0; WIDTH]; quads];
-    }
-    if excess.len() < rows {
-        excess = vec![0; rows];
-    }
-    body(&mut panel[..quads], &mut excess[..rows]);
-    MEMORY.set((panel, excess));
 }

@@ -4,14 +4,13 @@
 //! Images are channel by channel, row by row. Two ways are compared: directly on a copy of the image with its border of
 //! zeros, or by a product with the matrix of all patches ("im2col"), of which a panel of a few pixels exists at a time.
 
-use std::cell::RefCell;
-
 use kbench::prelude::*;
 use rayon::prelude::*;
 
 use self::tiles::{Direct, patches};
-use super::parts::{Shared, with_scratch};
+use super::parts::Shared;
 use super::vector::{LANES, best};
+use crate::shared::scratch::{Shelf, with_array, with_scratch};
 
 pub mod device;
 mod tiles;
@@ -154,10 +153,8 @@ pub fn conv2d_im2col_rayon(
 }
 
 thread_local! {
-    /// An image with a border of zeros.
-    static PADDED: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
     /// The weights of all groups of output channels.
-    static FILTERS: RefCell<Vec<Filters>> = const { RefCell::new(Vec::new()) };
+    static FILTERS: Shelf<Filters> = const { Shelf::new() };
 }
 
 /// A weight of each channel of a group.
@@ -174,9 +171,9 @@ fn prepared(
     let groups = shape.channels_out.div_ceil(CHANNELS);
     let images = image.chunks_exact(shape.channels_in * shape.plane());
     let outs = out.chunks_exact_mut(shape.channels_out * shape.plane());
-    with_scratch(&FILTERS, groups * shape.patch(), [0.0; CHANNELS], |filters| {
+    with_array(&FILTERS, groups * shape.patch(), [0.0; CHANNELS], |filters| {
         group(shape, weights, filters);
-        with_scratch(&PADDED, shape.padded_image(), 0.0, |padded| {
+        with_scratch([shape.padded_image()], |[padded]| {
             for (image, out) in images.zip(outs) {
                 pad(shape, image, padded);
                 function(padded, filters, &Shared::new(out));

@@ -2,16 +2,16 @@
 
 #![allow(unsafe_code)] // tasks write pixels of the same rows
 
-use std::cell::RefCell;
 use std::ops::Range;
 
 use super::{CHANNELS, Filters, PIXELS, Shape};
-use crate::signal::parts::{Shared, with_scratch};
+use crate::shared::scratch::{Shelf, with_array};
+use crate::signal::parts::Shared;
 use crate::signal::vector::{LANES, Task, Vector, best};
 
 thread_local! {
     /// A panel of the matrix of patches.
-    static PANEL: RefCell<Vec<Pixels>> = const { RefCell::new(Vec::new()) };
+    static PANEL: Shelf<Pixels> = const { Shelf::new() };
 }
 
 /// A number of each pixel of a panel.
@@ -131,7 +131,7 @@ pub(super) fn patches(
     out: &Shared<'_, f32>,
 ) {
     let pixels = panel * PIXELS..(panel * PIXELS + PIXELS).min(shape.plane());
-    with_scratch(&PANEL, shape.patch(), Pixels([0.0; PIXELS]), |panel| {
+    with_array(&PANEL, shape.patch(), Pixels([0.0; PIXELS]), |panel| {
         gather(shape, padded, pixels.clone(), panel);
         best(Product { shape, panel, filters, pixels, out });
     });

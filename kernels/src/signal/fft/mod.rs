@@ -8,7 +8,6 @@
 
 #![allow(unsafe_code)] // blocks of a matrix are written by several tasks, and pairs are seen as complex numbers
 
-use std::cell::RefCell;
 use std::ops::Range;
 
 use kbench::Operand;
@@ -17,8 +16,9 @@ use rayon::prelude::*;
 
 use self::steps::{ColumnsInPlace, ColumnsStep, Order, RowsStep, TOGETHER, Turns};
 use self::transform::{Lanes, Transform};
-use super::parts::{Shared, with_scratch};
+use super::parts::Shared;
 use super::vector::{LANES, best};
+use crate::shared::scratch::{Shelf, with_array};
 
 pub mod device;
 mod steps;
@@ -233,9 +233,9 @@ pub fn fft_3d_rustfft(x: &[f32], plan: &Plan3d, out: &mut [f32]) {
 
 thread_local! {
     /// The matrix between two steps.
-    static MATRIX: RefCell<Vec<Lanes>> = const { RefCell::new(Vec::new()) };
+    static MATRIX: Shelf<Lanes> = const { Shelf::new() };
     /// Some blocks of columns or rows.
-    static BLOCKS: RefCell<Vec<Lanes>> = const { RefCell::new(Vec::new()) };
+    static BLOCKS: Shelf<Lanes> = const { Shelf::new() };
 }
 
 /// Both steps, block after block.
@@ -249,7 +249,7 @@ fn in_order(
 ) {
     let out = Shared::new(out);
     let groups = columns.length().div_ceil(LANES);
-    with_scratch(&MATRIX, groups * rows.length(), Lanes::ZERO, |scratch| {
+    with_array(&MATRIX, groups * rows.length(), Lanes::ZERO, |scratch| {
         first_step(columns, turns, x, 0..rows.length().div_ceil(LANES), &Shared::new(scratch));
         second_step(rows, order, scratch, columns.length(), 0, &out);
     });
@@ -266,7 +266,7 @@ fn on_all_cores(
 ) {
     let out = Shared::new(out);
     let groups = columns.length().div_ceil(LANES);
-    with_scratch(&MATRIX, groups * rows.length(), Lanes::ZERO, |scratch| {
+    with_array(&MATRIX, groups * rows.length(), Lanes::ZERO, |scratch| {
         let shared = Shared::new(scratch);
         let blocks = rows.length().div_ceil(LANES);
         tasks(blocks).for_each(|range| first_step(columns, turns, x, range, &shared));
@@ -303,7 +303,7 @@ fn first_step(
     scratch: &Shared<'_, Lanes>,
 ) {
     let room = (TOGETHER.min(blocks.len()) + 1) * transform.length();
-    with_scratch(&BLOCKS, room, Lanes::ZERO, |buffers| {
+    with_array(&BLOCKS, room, Lanes::ZERO, |buffers| {
         for blocks in parts(blocks) {
             let buffers = &mut *buffers;
             best(ColumnsStep { transform, turns, x, blocks, scratch, buffers });
@@ -321,7 +321,7 @@ fn second_step(
     out: &Shared<'_, f32>,
 ) {
     let together = TOGETHER * transform.length();
-    with_scratch(&BLOCKS, together.min(scratch.len()), Lanes::ZERO, |spare| {
+    with_array(&BLOCKS, together.min(scratch.len()), Lanes::ZERO, |spare| {
         for (part, scratch) in scratch.chunks_mut(together).enumerate() {
             let (spare, first) = (&mut *spare, first + part * TOGETHER);
             best(RowsStep { transform, order, rows, first, scratch, spare, out });
@@ -331,7 +331,7 @@ fn second_step(
 
 /// The transform along the stack, of blocks of columns.
 fn stack_step(transform: &Transform, x: &Shared<'_, f32>, columns: usize, blocks: Range<usize>) {
-    with_scratch(&BLOCKS, 2 * TOGETHER * transform.length(), Lanes::ZERO, |buffers| {
+    with_array(&BLOCKS, 2 * TOGETHER * transform.length(), Lanes::ZERO, |buffers| {
         for blocks in parts(blocks) {
             let buffers = &mut *buffers;
             best(ColumnsInPlace { transform, x, columns, blocks, buffers });

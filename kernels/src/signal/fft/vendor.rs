@@ -10,7 +10,8 @@ use kbench::{Element, Operand};
 use rustfft::num_complex::Complex32;
 use rustfft::{Fft, FftPlanner};
 
-use super::{chirp, with_scratch};
+use super::chirp;
+use crate::shared::scratch::{Shelf, with_array};
 
 /// Rows and columns that are transposed together: a line of memory of each.
 const TILE: usize = 8;
@@ -63,7 +64,7 @@ thread_local! {
     /// The plans of all lengths so far.
     static PLANNED: RefCell<Vec<Planned>> = const { RefCell::new(Vec::new()) };
     /// The numbers between a transform and a transposition.
-    static BETWEEN: RefCell<Vec<Complex32>> = const { RefCell::new(Vec::new()) };
+    static BETWEEN: Shelf<Complex32> = const { Shelf::new() };
 }
 
 /// Transforms one or more sequences of a length, which is planned for by a thread's first call with it.
@@ -74,7 +75,7 @@ pub(super) fn transform(x: &[f32], length: usize, out: &mut [f32]) {
 /// Transforms an array along all of its axes.
 pub(super) fn transform_axes(x: &[f32], lengths: &[usize], out: &mut [f32]) {
     let (x, out) = (complex(x), complex_mut(out));
-    with_scratch(&BETWEEN, x.len(), ZERO, |between| {
+    with_array(&BETWEEN, x.len(), ZERO, |between| {
         for (axis, &length) in lengths.iter().rev().enumerate() {
             sequences(if axis == 0 { x } else { &*out }, length, between);
             transpose(between, length, out);

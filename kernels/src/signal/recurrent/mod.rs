@@ -7,7 +7,6 @@
 #![allow(unsafe_code)] // tasks write units of the same rows
 
 use std::array::from_fn;
-use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -15,9 +14,10 @@ use kbench::prelude::*;
 use rayon::prelude::*;
 
 pub use self::cell::Cell;
-use super::parts::{Shared, with_scratch};
+use super::parts::Shared;
 use super::vector::{LANES, Line, Numbers, Task, Vector, best};
 use crate::shared::math;
+use crate::shared::scratch::{Shelf, with_array};
 
 mod cell;
 pub mod device;
@@ -149,7 +149,7 @@ impl Kind for Gru {
 
 thread_local! {
     /// The sums of a block of units for every row of a batch.
-    static GATES: RefCell<Vec<Gates>> = const { RefCell::new(Vec::new()) };
+    static GATES: Shelf<Gates> = const { Shelf::new() };
 }
 
 /// The sums of sixteen hidden units.
@@ -187,7 +187,7 @@ impl<'a, K: Kind> Step<'a, K> {
     /// Computes a block of units for all rows.
     fn compute(&self, block: usize) {
         let batch = self.h.len() / self.cell.hidden;
-        with_scratch(&GATES, batch, [Line::ZERO; SUMS], |gates| {
+        with_array(&GATES, batch, [Line::ZERO; SUMS], |gates| {
             gates.fill(self.biases(block));
             best(Units { step: self, block, gates });
         });
