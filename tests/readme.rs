@@ -48,6 +48,30 @@ fn the_page_about_adding_a_kernel_shows_those_of_the_library() {
 }
 
 #[test]
+fn the_questions_to_the_library_are_answered() {
+    let page = include_str!("../docs/kernels.md");
+    let is_question = |line: &&str| line.starts_with("| ") && line.contains("| `--");
+    let questions = page.lines().skip_while(|line| *line != "## Questions").filter(is_question);
+    let mut count = 0;
+    for question in questions {
+        let flags = question.rsplit('`').nth(1).expect("flags");
+        let flags = flags.split(' ').map(|flag| flag.trim_matches('\''));
+        let listed = std::process::Command::new(env!("CARGO"))
+            .args(["run", "--quiet", "--example", "suite", "--"])
+            .args(flags)
+            .args(["--list", "--format", "terse"])
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .expect("cargo runs");
+        let rows = String::from_utf8_lossy(&listed.stdout).lines().count();
+        let errors = String::from_utf8_lossy(&listed.stderr);
+        assert!(rows >= 2, "{question} lists {rows} rows: {errors}");
+        count += 1;
+    }
+    assert!(count >= 20, "{count} questions");
+}
+
+#[test]
 fn no_page_waits_for_its_figures() {
     let pages = [
         README,

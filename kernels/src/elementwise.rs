@@ -5,6 +5,7 @@
 //! computed and narrowed while it is in the first-level cache; f32 itself is read and written in place.
 
 pub mod saxpy;
+pub mod scalar;
 
 use kbench::prelude::*;
 use rayon::prelude::*;

@@ -79,6 +79,13 @@ pub fn sum_rayon<T: Float>(x: &[T], out: &mut [f32]) {
     out[0] = halves(x) as f32;
 }
 
+/// [`sum`] one element after the other, without vectors: the compiler may not use them, as floats add up to other bits in
+/// another order.
+#[kernel_bench(of = sum, types = [f32, f16, bf16])]
+pub fn sum_scalar<T: Float>(x: &[T], out: &mut [f32]) {
+    out[0] = x.iter().map(|x| f64::from(x.to_f32())).sum::<f64>() as f32;
+}
+
 /// [`sum`] on a GPU.
 #[kernel_bench(of = sum, cuda, types = [f32, f16, bf16])]
 pub fn sum_cuda<T: Float>(
@@ -136,6 +143,13 @@ pub fn dot_rayon<T: Float>(x: &[T], y: &[T], out: &mut [f32]) {
         low + high
     }
     out[0] = halves(x, y) as f32;
+}
+
+/// [`dot`] one product after the other, as [`sum_scalar`].
+#[kernel_bench(of = dot, types = [f32, f16, bf16])]
+pub fn dot_scalar<T: Float>(x: &[T], y: &[T], out: &mut [f32]) {
+    let products = x.iter().zip(y).map(|(x, y)| f64::from(x.to_f32()) * f64::from(y.to_f32()));
+    out[0] = products.sum::<f64>() as f32;
 }
 
 /// [`dot`] on a GPU.
