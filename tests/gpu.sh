@@ -3,6 +3,9 @@
 #
 #   tests/gpu.sh build [FOLDER]   where there is Rust: builds all executables into FOLDER (default target/gpu-tests)
 #   FOLDER/gpu.sh run             where there is a GPU: runs them; exits with 1 when a test fails
+#   FOLDER/gpu.sh sanitize [FLAG...]
+#                                 there as well: checks the kernel library under memcheck and racecheck of compute-sanitizer,
+#                                 or what flags of the suite select (--kernel loss); exits with 1 when one of them finds something
 #
 # FOLDER is all that has to be carried from one to the other; a copy of this script is in it.
 set -euo pipefail
@@ -27,7 +30,6 @@ build() {
 }
 
 run() {
-    cd "$1"
     local failed=0
     # The kernel library, checked on the device; where there is none, everything else would be skipped as well.
     ./suite --test --backend cuda | tee suite.log || failed=1
@@ -43,9 +45,32 @@ run() {
     exit "$failed"
 }
 
-folder=${2:-$([ "${1:-}" = run ] && dirname "$0" || echo target/gpu-tests)}
+sanitize() {
+    if ! command -v compute-sanitizer > /dev/null; then
+        echo "compute-sanitizer is not on the PATH: it comes with the CUDA toolkit, in /usr/local/cuda/bin" >&2
+        exit 1
+    fi
+    local failed=0
+    for tool in memcheck racecheck; do
+        echo "$tool"
+        # A call of the driver may fail and be answered for; what counts is what kernels do.
+        compute-sanitizer --tool "$tool" --target-processes all --report-api-errors no --error-exitcode 9 \
+            ./suite --test --backend cuda --size small "$@" > "$tool.log" 2>&1 || failed=1
+        grep '^test result: .* [1-9][0-9]* passed' "$tool.log" || failed=1
+        # Every process has a summary of its own, and its exit code may be lost on the way.
+        local summaries
+        summaries=$(grep -E '(ERROR|RACECHECK) SUMMARY:' "$tool.log") || failed=1
+        sort <<< "$summaries" | uniq --count
+        if grep -qvE 'SUMMARY: 0 ' <<< "$summaries"; then
+            failed=1
+        fi
+    done
+    exit "$failed"
+}
+
 case "${1:-}" in
-    build) build "$folder" ;;
-    run) run "$folder" ;;
-    *) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    build) build "${2:-target/gpu-tests}" ;;
+    run) cd "${2:-$(dirname "$0")}" && run ;;
+    sanitize) shift && cd "$(dirname "$0")" && sanitize "$@" ;;
+    *) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac
