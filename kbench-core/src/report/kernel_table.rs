@@ -1,6 +1,6 @@
 //! The table of one kernel: sizes down, figures across.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::style::Tone;
 use super::table::{Align, Cell, Table};
@@ -14,7 +14,7 @@ const SHORTEST_NAME: usize = 12;
 
 /// Rows of one kernel and element type, with what they have in common.
 pub(super) struct KernelTable<'a> {
-    rows: &'a [RowReport],
+    rows: Vec<&'a RowReport>,
     /// Every verdict is provisional, so the title says it once.
     all_provisional: bool,
     /// Some variant has several thread counts, so there is a column for them.
@@ -67,7 +67,7 @@ impl<'a> KernelTable<'a> {
         let verdicts: Vec<&str> =
             rows.iter().filter_map(|row| row.comparison.verdict.as_deref()).collect();
         KernelTable {
-            rows,
+            rows: shown(rows),
             all_provisional: !verdicts.is_empty()
                 && verdicts.iter().all(|verdict| verdict.starts_with("provisional ")),
             several_threads: several_threads(rows),
@@ -85,7 +85,7 @@ impl<'a> KernelTable<'a> {
         }
         let excess = table.dense().width().saturating_sub(COLUMNS);
         let name = |row: &RowReport| name(row, None, usize::MAX).chars().count();
-        let longest = self.rows.iter().map(name).max().unwrap_or(0);
+        let longest = self.rows.iter().copied().map(name).max().unwrap_or(0);
         self.table(longest.saturating_sub(excess).max(SHORTEST_NAME)).dense().render(style)
     }
 
@@ -108,7 +108,7 @@ impl<'a> KernelTable<'a> {
             (if self.all_provisional { "provisional" } else { "verdict" }, Align::Left),
         ]);
         let mut last = None;
-        for row in self.rows {
+        for &row in &self.rows {
             let above = last.replace(row).filter(|above: &&RowReport| above.size == row.size);
             let size = if above.is_some() { String::new() } else { short_size(row) };
             table.push(self.line(row, size, name(row, above, name_limit)));
@@ -164,6 +164,15 @@ impl<'a> KernelTable<'a> {
             }
         }
     }
+}
+
+/// All rows but those of variants that are skipped at every size, whose reason is below the table; all when none would be left.
+fn shown(rows: &[RowReport]) -> Vec<&RowReport> {
+    let is_skipped = |row: &&RowReport| matches!(row.status, Status::Skipped(_));
+    let present: HashSet<&str> =
+        rows.iter().filter(|row| !is_skipped(row)).map(|row| row.variant).collect();
+    let is_shown = |row: &&RowReport| present.is_empty() || present.contains(row.variant);
+    rows.iter().filter(is_shown).collect()
 }
 
 /// The best time of the cell over that of the row, where there is a choice.
@@ -231,6 +240,20 @@ mod tests {
         let base = named("kernels::attention::attention", "attention");
         assert_eq!(shorten(&base, 6), "atten…");
         assert_eq!(shorten(&named("demo::sum", "summation"), 6), "summa…");
+    }
+
+    #[test]
+    fn a_variant_that_is_skipped_everywhere_takes_no_lines() {
+        let skipped = |variant| RowReport {
+            status: Status::Skipped("no CUDA driver".into()),
+            ..row(variant, 1)
+        };
+        let rendered = |rows: &[RowReport]| KernelTable::new(rows).render(Style::PLAIN);
+        let some = [row("double", 1), row("partly", 1), skipped("double_cuda"), skipped("partly")];
+        let text = rendered(&some);
+        assert!(text.contains("double") && !text.contains("double_cuda"), "{text}");
+        assert_eq!(text.matches("partly").count(), 2, "{text}");
+        assert!(rendered(&some[2..]).contains("double_cuda"), "all are skipped, and so are shown");
     }
 
     #[test]

@@ -102,7 +102,7 @@ fn legend(rows: &[RowReport]) -> String {
     if !labels.is_empty() {
         parts.push(labels.join(", "));
     }
-    if parts.is_empty() { String::new() } else { format!("  {}\n", parts.join(": ")) }
+    if parts.is_empty() { String::new() } else { wrapped(&parts.join(": ")) + "\n" }
 }
 
 /// What the results were compared with, and the one that was furthest off.
