@@ -87,6 +87,8 @@ pub struct DeviceInfo {
     pub memory_bytes: u64,
     /// Bytes of its second-level cache.
     pub l2_bytes: u64,
+    /// Bytes of shared memory that a block can ask for.
+    pub block_shared_bytes: u64,
     /// The version of CUDA that the driver speaks, as in `13.0`.
     pub cuda: String,
     /// The driver's own version, where NVML tells.

@@ -17,6 +17,9 @@ use crate::value::{F8E4M3, F8E5M2};
 /// Shared memory that a block gets without asking for more.
 const USUAL_SHARED: u32 = 48 << 10;
 
+/// Blocks of a grid in each direction, on every device that CUDA knows today.
+const MOST_BLOCKS: [u32; 3] = [i32::MAX as u32, 65_535, 65_535];
+
 /// Compiled device code that is loaded; it stays loaded as long as the context.
 pub(super) struct Module {
     module: sys::CUmodule,
@@ -240,8 +243,9 @@ impl<'g> Launch<'g> {
 
     /// Mistakes that the driver would tell in fewer words, or not at all.
     fn check(&self) -> GpuResult<()> {
-        let Launch { function, block, .. } = self;
+        let Launch { function, grid, block, .. } = self;
         let name = function.name;
+        check_grid(*grid).map_err(|wrong| GpuError::Failed(format!("`{name}`: {wrong}")))?;
         let (given, taken) = (self.arguments.sizes.len(), function.parameters.len());
         if given != taken {
             return Err(GpuError::Failed(format!(
@@ -264,6 +268,25 @@ impl<'g> Launch<'g> {
         }
         Ok(())
     }
+}
+
+/// A grid that no device takes, in words.
+fn check_grid(grid: [u32; 3]) -> Result<(), String> {
+    for (direction, (blocks, most)) in grid.into_iter().zip(MOST_BLOCKS).enumerate() {
+        if blocks == 0 {
+            return Err(format!(
+                "a grid of {grid:?} has no block; where there is no work, launch nothing"
+            ));
+        }
+        if blocks > most {
+            let first = MOST_BLOCKS[0];
+            return Err(format!(
+                "a grid of {grid:?} has more blocks in direction {} than the {most} that a device takes; the first takes {first}",
+                direction + 1
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// Up to three numbers.
@@ -398,6 +421,15 @@ mod tests {
         let ptx = ".visible .entry saxpy(\n.param .f32 a\n)\n.visible .entry add(";
         assert_eq!(entry_points(ptx), "it has: saxpy, add");
         assert_eq!(entry_points(""), "it has none");
+    }
+
+    #[test]
+    fn a_grid_that_no_device_takes_is_told_with_its_limit() {
+        assert_eq!(check_grid([i32::MAX as u32, 65_535, 65_535]), Ok(()));
+        let too_many = check_grid([1, 1, 65_536]).expect_err("too many");
+        assert!(too_many.contains("direction 3 than the 65535"), "{too_many}");
+        let none = check_grid([4, 0, 1]).expect_err("none");
+        assert!(none.contains("has no block"), "{none}");
     }
 
     #[test]

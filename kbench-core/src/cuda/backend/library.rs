@@ -82,6 +82,9 @@ fn describe(ordinal: usize, version: i32, nvml: Option<&Nvml>) -> Result<DeviceI
         // SAFETY: the device was just given by the driver.
         memory_bytes: unsafe { result::device::total_mem(device)? } as u64,
         l2_bytes: attribute(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)? as u64,
+        block_shared_bytes: attribute(
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+        )? as u64,
         cuda: dotted(version),
         driver: nvml.and_then(Nvml::driver_version),
         power_limit_watts: told.and_then(|device| device.power_limit_watts()),
