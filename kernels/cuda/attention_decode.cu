@@ -197,9 +197,9 @@ static __device__ __forceinline__ void decode_split(const T* q, const T* k, cons
             const T* const from = i < STEP_PACKS / 2 ? k : v;
             const size_t offset = static_cast<size_t>(is_there ? key : 0) * HEAD_DIM + (i % PACKS * LANES + part) * LENGTH;
             const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to + i * DECODE_THREADS));
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from + offset), "r"(is_there ? 16 : 0));
+            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from + offset), "r"(is_there ? 16 : 0) : "memory");
         }
-        asm volatile("cp.async.commit_group;");
+        asm volatile("cp.async.commit_group;" ::: "memory");
     };
 #pragma unroll
     for (unsigned int step = 0; step < STAGES - 1; ++step) {

@@ -59,6 +59,7 @@ static __device__ __forceinline__ void add_stage(
         multiply_stage<Fp8, Shape>(products, tile, group * Shape::GROUP_ROWS + half * ROWS_AT_ONCE, false);
         end_of_products();
         wait_for_products<0>();
+        hold(products);
         if (half == Shape::HALVES - 1) {
             done();
         }

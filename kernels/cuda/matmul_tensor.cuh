@@ -300,6 +300,7 @@ static __device__ __forceinline__ void drain_slots(
         }
     }
     wait_for_products<0>();
+    hold(sums);
 }
 
 // Registers of a thread are taken from those who copy, and given to those who multiply.

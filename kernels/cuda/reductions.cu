@@ -219,7 +219,7 @@ static __device__ __forceinline__ void argmax(const float* x, float* value, unsi
         key = argmax_block(key);
         if (threadIdx.x == 0) {
             *index = ~static_cast<unsigned int>(key);
-            *value = fmaxf(x[~static_cast<unsigned int>(key)], -infinity());
+            *value = n == 0 ? -infinity() : fmaxf(x[~static_cast<unsigned int>(key)], -infinity());
         }
     }
 }

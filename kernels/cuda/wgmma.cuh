@@ -22,6 +22,17 @@ template <unsigned int PENDING> static __device__ __forceinline__ void wait_for_
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
+// Sums change while their instructions run: what is computed from them must not move to before the wait.
+static __device__ __forceinline__ void hold(float& sum) { asm volatile("" : "+f"(sum)::"memory"); }
+static __device__ __forceinline__ void hold(int& sum) { asm volatile("" : "+r"(sum)::"memory"); }
+
+template <typename Sum, unsigned int COUNT> static __device__ __forceinline__ void hold(Sum (&sums)[COUNT]) {
+#pragma unroll
+    for (unsigned int i = 0; i < COUNT; ++i) {
+        hold(sums[i]);
+    }
+}
+
 #define SUMS_32                                                                                                        \
     "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "                                           \
     "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"

@@ -13,7 +13,7 @@ use super::weighted_mean;
 use crate::shared::float::BUFFER;
 use crate::shared::scratch::with_scratch;
 use crate::shared::simd::{Level, level};
-use crate::shared::{BLOCK, COMMON, Float, entry, math, vectorise};
+use crate::shared::{BLOCK, COMMON, Float, entry, math, needs_ampere, vectorise};
 
 const SOURCE: Source = Source::new(include_str!("../../cuda/attention_decode.cu"))
     .named("attention_decode.cu")
@@ -145,6 +145,7 @@ pub fn attention_decode_cuda<T: Float>(
     const RING: usize = 4 * 128 * 128;
     /// Blocks for each multiprocessor: four times as many as run at once, so that few are left over at the end.
     const BLOCKS: usize = 12;
+    needs_ampere(gpu)?;
     let (heads, group) = (q.len() / head_dim, q.len() * seq / k.len());
     // Query heads that share keys are handled four at a time.
     let (entry, together, shared) = match (head_dim, group) {

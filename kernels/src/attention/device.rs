@@ -2,7 +2,7 @@
 
 use kbench::prelude::*;
 
-use crate::shared::{COMMON, Float, entry, needs_hopper};
+use crate::shared::{COMMON, Float, entry, needs_ampere, needs_hopper};
 
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/attention.cu")).named("attention.cu").headers(COMMON);
@@ -53,6 +53,7 @@ pub(super) fn tensor<T: Float, const CAUSAL: bool>(
 ) -> GpuResult<()> {
     const QUERIES: usize = 128;
     const KEYS: usize = 64;
+    needs_ampere(gpu)?;
     // There is no kernel for f32.
     let entry = match (CAUSAL, head_dim) {
         (false, 64) => ["", "attention_tensor_64_f16", "attention_tensor_64_bf16"],

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::packed::{self, Second, Shape};
 use super::tiled::{self, SOURCE};
-use crate::shared::vectorise;
+use crate::shared::{needs_ampere, vectorise};
 
 /// Rows of `b` that are used while they are in the first-level cache.
 const DEPTH_TILE: usize = 64;
@@ -101,6 +101,7 @@ pub fn matmul_cuda_naive(
     n: usize,
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
+    needs_ampere(gpu)?; // as others in its source do
     let (m, k) = (c.len() / n, b.len() / n);
     let kernel = gpu.kernel(SOURCE, "matmul_naive")?.grid((n.div_ceil(16), m.div_ceil(16)));
     kernel.block((16, 16)).arg(a).arg(b).arg(c).arg(m).arg(n).arg(k).launch()

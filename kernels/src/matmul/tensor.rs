@@ -5,8 +5,9 @@ use kbench::prelude::*;
 
 use crate::shared::needs_hopper;
 
-/// Bytes that a row of an operand has in a stage, and that a copy has.
+/// Bytes that a row of an operand has in a stage: STAGE_BYTES there.
 const STAGE_BYTES: usize = 128;
+/// Bytes of a copy: CHUNK_BYTES there.
 const CHUNK_BYTES: usize = 16;
 /// Threads that multiply, and threads that copy for them.
 pub(super) const MULTIPLIERS: usize = 256;

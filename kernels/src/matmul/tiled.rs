@@ -3,7 +3,7 @@
 use kbench::prelude::*;
 
 use super::packed::Shape;
-use crate::shared::COMMON;
+use crate::shared::{COMMON, needs_ampere};
 
 pub(super) const SOURCE: Source =
     Source::new(include_str!("../../cuda/matmul.cu")).named("matmul.cu").headers(COMMON);
@@ -77,6 +77,7 @@ pub(super) fn multiply(
     b: &DeviceSlice<f32>,
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
+    needs_ampere(gpu)?;
     let (tiling, range) = choose(shape, batch, gpu.info().multiprocessors as usize);
     let tiles = tiling.tiles(shape, batch);
     let splits = shape.k.div_ceil(range);

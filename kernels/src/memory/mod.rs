@@ -18,11 +18,11 @@ const SOURCE: Source =
 /// Elements of a task: longer than elsewhere, as a core runs through memory and keeps nothing of it.
 const STRETCH: usize = 1 << 16;
 
-/// Elements that a thread of device code copies: COPY_PACKS times 16 bytes.
-const COPIED_PER_THREAD: usize = 2 * 4;
+/// Vectors of four elements that a thread of device code copies.
+const COPY_PACKS: usize = 2;
 
-/// Elements that a thread of device code fills: FILL_PACKS times 16 bytes.
-const FILLED_PER_THREAD: usize = 4 * 4;
+/// Vectors of four elements that a thread of device code fills.
+const FILL_PACKS: usize = 4;
 
 /// Threads of a block of device code.
 const THREADS: usize = 256;
@@ -61,7 +61,7 @@ pub fn copy_streaming_rayon(x: &[f32], out: &mut [f32]) {
 #[kernel_bench(of = copy, cuda)]
 pub fn copy_cuda(gpu: &Gpu, x: &DeviceSlice<f32>, out: &mut DeviceSlice<f32>) -> GpuResult<()> {
     let n = x.len();
-    let threads = n.div_ceil(COPIED_PER_THREAD);
+    let threads = n.div_ceil(4 * COPY_PACKS);
     gpu.kernel(SOURCE, "copy")?.over(threads, THREADS).arg(x).arg(out).arg(n).launch()
 }
 
@@ -115,7 +115,7 @@ pub fn fill_streaming_rayon(value: f32, out: &mut [f32]) {
 #[kernel_bench(of = fill, cuda)]
 pub fn fill_cuda(gpu: &Gpu, value: f32, out: &mut DeviceSlice<f32>) -> GpuResult<()> {
     let n = out.len();
-    let threads = n.div_ceil(FILLED_PER_THREAD);
+    let threads = n.div_ceil(4 * FILL_PACKS);
     gpu.kernel(SOURCE, "fill")?.over(threads, THREADS).arg(value).arg(out).arg(n).launch()
 }
 

@@ -21,6 +21,18 @@ pub fn needs_hopper(gpu: &Gpu) -> GpuResult<()> {
     }
 }
 
+/// Declines on a device that cannot copy from memory past its registers.
+pub fn needs_ampere(gpu: &Gpu) -> GpuResult<()> {
+    let capability = &gpu.info().compute_capability;
+    match capability.split('.').next().and_then(|major| major.parse::<u32>().ok()) {
+        Some(..8) => Err(Declined(format!(
+            "it needs compute capability 8.0 or newer, and this device has {capability}"
+        ))
+        .into()),
+        _ => Ok(()),
+    }
+}
+
 /// The entry point for an element type: `entry!(T, "add")` is `add_f32`, `add_f16` or `add_bf16`.
 macro_rules! entry {
     ($element:ty, $name:literal) => {

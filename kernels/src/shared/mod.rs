@@ -13,6 +13,6 @@ pub mod simd;
 pub mod tasks;
 
 pub use device::COMMON;
-pub(crate) use device::{entry, needs_hopper};
+pub(crate) use device::{entry, needs_ampere, needs_hopper};
 pub use float::{BLOCK, Float};
 pub(crate) use simd::vectorise;

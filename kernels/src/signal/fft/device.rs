@@ -11,7 +11,7 @@ const SOURCE: Source =
 
 /// Numbers of a thread.
 const PER_THREAD: usize = 16;
-/// Numbers of a block at most: 1024 threads, and 136 KiB of shared memory.
+/// Numbers of a block at most: 1024 threads, and 136 KiB of shared memory. Where a device has less, it is half of them.
 const MOST_NUMBERS: usize = 1 << 14;
 /// Numbers of a block, unless there must be more.
 const BLOCK_NUMBERS: usize = 1 << 12;
@@ -152,25 +152,35 @@ impl Pass {
             let kernel = kernel.arg(to).arg(length.ilog2()).arg(columns as u32);
             return kernel.arg(layouts.0).arg(layouts.1).launch();
         }
-        let block = self.columns_of_block();
+        let block = self.columns_of_block(most_numbers(gpu));
         let kernel = gpu.kernel(SOURCE, ENTRIES[(length / PER_THREAD).ilog2() as usize])?;
         let kernel = kernel.grid(columns / block).block(block * length / PER_THREAD);
-        // With gaps after every 16 numbers and every column.
-        let kernel = kernel.shared(8 * block * (length + length / 16 + 16 / block));
+        let kernel = kernel.shared(shared_bytes(block, length));
         let kernel = if let Some(from) = from { kernel.arg(from) } else { kernel.arg(&*to) };
         let kernel = kernel.arg(to).arg(block.ilog2()).arg(turned_by.ilog2());
         kernel.arg(layouts.0).arg(layouts.1).launch()
     }
 
-    fn columns_of_block(&self) -> usize {
+    fn columns_of_block(&self, most_numbers: usize) -> usize {
         let by_columns = self.from.stride > 0 || self.to.stride > 0;
-        let fewest = if by_columns { SECTOR.min(MOST_NUMBERS / self.length) } else { 1 };
+        let fewest = if by_columns { SECTOR.min(most_numbers / self.length) } else { 1 };
         let mut block = (BLOCK_NUMBERS / self.length).max(fewest).min(self.columns);
         while block > fewest && self.columns / block < ENOUGH_BLOCKS && block * self.length > 1024 {
             block /= 2;
         }
         block
     }
+}
+
+/// Bytes of the columns of a block, with gaps after every 16 numbers and every column.
+fn shared_bytes(columns: usize, length: usize) -> usize {
+    8 * columns * (length + length / 16 + 16 / columns)
+}
+
+/// Numbers that a block can have on this device.
+fn most_numbers(gpu: &Gpu) -> usize {
+    let needed = shared_bytes(SECTOR, MOST_NUMBERS / SECTOR) as u64;
+    if needed <= gpu.info().block_shared_bytes { MOST_NUMBERS } else { MOST_NUMBERS / 2 }
 }
 
 /// [`fft`](super::fft) on a GPU: in one block, or in two passes over a matrix.
@@ -226,4 +236,21 @@ pub fn fft_3d_cuda(
 ) -> GpuResult<()> {
     fft_2d_cuda(gpu, x, plan, out)?;
     Pass::along_columns(plan.depth, plan.rows * plan.columns, 1).launch(gpu, None, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_fit_into_the_shared_memory_of_every_device() {
+        for (most_numbers, bytes) in [(MOST_NUMBERS, 163 << 10), (MOST_NUMBERS / 2, 99 << 10)] {
+            for length in (4..=13).map(|log| 1 << log) {
+                for pass in [Pass::along_columns(length, 1 << 13, 1), Pass::along_rows(length, 8)] {
+                    let columns = pass.columns_of_block(most_numbers);
+                    assert!(columns >= 1 && shared_bytes(columns, length) <= bytes, "{length}");
+                }
+            }
+        }
+    }
 }
