@@ -339,7 +339,7 @@ fn stack_step(transform: &Transform, x: &Shared<'_, f32>, columns: usize, blocks
     });
 }
 
-/// The sums of the definition for short and odd lengths, and by two transforms of half the length otherwise.
+/// The sums of the definition for short lengths and primes, and by transforms of a part of the length otherwise.
 fn fft_in_f64(x: &[(f64, f64)]) -> Vec<(f64, f64)> {
     use std::f64::consts::TAU;
     let n = x.len();
@@ -347,20 +347,24 @@ fn fft_in_f64(x: &[(f64, f64)]) -> Vec<(f64, f64)> {
         let (sin, cos) = (-TAU * (numerator % n) as f64 / n as f64).sin_cos();
         (re * cos - im * sin, re * sin + im * cos)
     };
-    if n % 2 == 1 || n <= 8 {
-        let sum = |k: usize| {
-            let terms = x.iter().enumerate().map(|(j, x)| turned(*x, j * k));
-            terms.fold((0.0, 0.0), |sum, term| (sum.0 + term.0, sum.1 + term.1))
-        };
+    let add = |sum: (f64, f64), term: (f64, f64)| (sum.0 + term.0, sum.1 + term.1);
+    let factor = (2..).take_while(|f| f * f <= n).find(|f| n.is_multiple_of(*f));
+    let Some(factor) = factor.filter(|_| n > 8) else {
+        let sum =
+            |k: usize| x.iter().enumerate().map(|(j, x)| turned(*x, j * k)).fold((0.0, 0.0), add);
         return (0..n).map(sum).collect();
-    }
-    let half =
-        |first: usize| fft_in_f64(&x.iter().skip(first).step_by(2).copied().collect::<Vec<_>>());
-    let (even, odd) =
-        if n < 1 << 14 { (half(0), half(1)) } else { rayon::join(|| half(0), || half(1)) };
+    };
+    let part = |first: usize| {
+        fft_in_f64(&x.iter().skip(first).step_by(factor).copied().collect::<Vec<_>>())
+    };
+    let parts: Vec<_> = match n < 1 << 14 {
+        true => (0..factor).map(part).collect(),
+        false => (0..factor).into_par_iter().map(part).collect(),
+    };
     let at = |k: usize| {
-        let (even, odd) = (even[k % (n / 2)], turned(odd[k % (n / 2)], k));
-        (even.0 + odd.0, even.1 + odd.1)
+        let terms =
+            parts.iter().enumerate().map(|(first, part)| turned(part[k % part.len()], first * k));
+        terms.fold((0.0, 0.0), add)
     };
     (0..n).into_par_iter().with_min_len(1 << 13).map(at).collect()
 }
