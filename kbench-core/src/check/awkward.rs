@@ -1,15 +1,23 @@
-//! Sizes at which kernels go wrong: one, primes, and just beside the widths of vectors and tiles.
+//! Sizes at which kernels go wrong: one, primes, just beside the widths of vectors and tiles, and beyond a task or a block.
 
 use crate::kernel::{Condition, KernelEntry};
 use crate::plan::{Size, sizes_of};
 
-/// Per axis and round: ones; small primes; primes around 8, 16 and 32, the usual vector widths and tiles.
-const ROUNDS: [[usize; 4]; 4] = [[1, 1, 1, 1], [3, 7, 5, 2], [17, 31, 13, 3], [67, 33, 41, 5]];
+/// Per axis and round: ones; small primes; one more and one less than multiples of 8, 16 and 32, the usual vector widths and
+/// tiles; and at last a length of many tasks, with a few elements left over.
+const ROUNDS: [[usize; 4]; 6] = [
+    [1, 1, 1, 1],
+    [3, 7, 5, 2],
+    [17, 31, 13, 3],
+    [23, 10, 6, 4],
+    [67, 33, 41, 5],
+    [40_005, 3, 2, 1],
+];
 
 /// The cost of a check must stay small whatever the number of axes.
 const LARGEST_PRODUCT: usize = 200_000;
 
-/// Up to four awkward sizes at which kernel and variant say they are defined, none larger than the listed ones on any
+/// Some awkward sizes at which kernel and variant say they are defined, none larger than the listed ones on any
 /// axis.
 pub fn awkward_sizes(kernel: &KernelEntry, variant: Option<Condition>) -> Vec<Size> {
     let Ok(listed) = sizes_of(kernel) else { return Vec::new() };
@@ -77,7 +85,7 @@ mod tests {
     fn one_and_primes_are_among_them() {
         let sizes = awkward_sizes(Double::ENTRY, None);
         let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
-        assert_eq!(values, [1, 3, 17, 67]);
+        assert_eq!(values, [1, 3, 17, 23, 67, 4096]); // which is the largest that is listed
     }
 
     #[test]
@@ -85,6 +93,6 @@ mod tests {
         let valid = Condition { text: "n % 8 == 0", holds: |size| size[0].is_multiple_of(8) };
         let sizes = awkward_sizes(Double::ENTRY, Some(valid));
         let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
-        assert_eq!(values, [8, 24, 72]);
+        assert_eq!(values, [8, 24, 72, 4096]);
     }
 }
