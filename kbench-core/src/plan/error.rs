@@ -27,10 +27,22 @@ pub enum PlanError {
     },
 }
 
+/// Names in an error at most.
+const MOST_CHOICES: usize = 40;
+
 fn hint(nearest: &Option<String>, choices: &[String]) -> String {
     match nearest {
         Some(nearest) => format!("; did you mean `{nearest}`?"),
         None if choices.is_empty() => String::new(),
-        None => format!("; there are: {}", choices.join(", ")),
+        None => {
+            let more = choices.len().saturating_sub(MOST_CHOICES);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let first = choices.iter().take(MOST_CHOICES);
+            let first: Vec<&str> = first.map(String::as_str).collect();
+            format!(
+                "; there are: {}{more}; --list-kernels and --list-sizes show them",
+                first.join(", ")
+            )
+        }
     }
 }

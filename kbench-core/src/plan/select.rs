@@ -204,7 +204,7 @@ fn all_known<'a, 'b>(
             what,
             name: name.clone(),
             nearest: nearest(name, known.iter().copied()).map(str::to_owned),
-            choices: known.iter().take(12).map(ToString::to_string).collect(),
+            choices: known.iter().map(ToString::to_string).collect(),
         }),
     }
 }
