@@ -21,7 +21,7 @@ const SOURCE: Source =
 const MOST_BLOCKS: usize = 8192;
 
 /// Threads that a multiprocessor holds at once, on most devices.
-const RESIDENT: usize = 2048;
+const RESIDENT_THREADS: usize = 2048;
 
 /// out ← mean((x − y)²)
 #[kernel_bench(
@@ -276,7 +276,7 @@ fn sum_on_all_cores(
 
 /// Blocks of so many threads that a device holds at once, when nothing but their threads limits it.
 fn resident_blocks(gpu: &Gpu, threads: usize) -> usize {
-    (gpu.info().multiprocessors as usize * (RESIDENT / threads)).min(MOST_BLOCKS)
+    (gpu.info().multiprocessors as usize * (RESIDENT_THREADS / threads)).min(MOST_BLOCKS)
 }
 
 /// Blocks of device code whose warps have a row at a time each.
@@ -290,7 +290,7 @@ impl Warps {
     const WIDTH: usize = 32;
     /// Warps of a block, and blocks that a multiprocessor holds, at most: the bounds of the device code.
     const MOST: usize = 16;
-    const RESIDENT: usize = 2;
+    const BLOCKS_AT_ONCE: usize = 2;
     /// Bytes that a warp reads in a moment.
     const SHORT: usize = 4096;
 
@@ -298,11 +298,11 @@ impl Warps {
     fn of_rows<T>(gpu: &Gpu, rows: usize, classes: usize) -> Option<Self> {
         let multiprocessors = gpu.info().multiprocessors as usize;
         let bytes = classes * size_of::<T>();
-        let are_many = rows >= Self::RESIDENT * Self::MOST * multiprocessors;
+        let are_many = rows >= Self::BLOCKS_AT_ONCE * Self::MOST * multiprocessors;
         let is_suited = bytes.is_multiple_of(16) && (are_many || bytes <= Self::SHORT);
         // Few rows are spread over all multiprocessors.
         let warps = rows.div_ceil(multiprocessors).clamp(1, Self::MOST);
-        let blocks = rows.div_ceil(warps).min(Self::RESIDENT * multiprocessors);
+        let blocks = rows.div_ceil(warps).min(Self::BLOCKS_AT_ONCE * multiprocessors);
         is_suited.then_some(Warps { blocks, threads: Self::WIDTH * warps })
     }
 }

@@ -87,6 +87,16 @@ fn an_unknown_name_gets_the_nearest_one() {
 }
 
 #[test]
+fn both_sides_of_a_condition_are_axes_that_exist() {
+    for (condition, unknown) in [("n>=x", "x"), ("x>=n", "x"), ("n=n&&n<rows", "rows")] {
+        let sizes = vec![condition.parse().expect(condition)];
+        let selection = Selection { sizes, ..Selection::default() };
+        let error = Plan::new(&registry(), &selection, &[], &[]).err().expect(condition);
+        assert!(error.to_string().contains(&format!("no axis is called `{unknown}`")), "{error}");
+    }
+}
+
+#[test]
 fn a_named_base_is_selected_along_and_compared_with() {
     let selection = Selection {
         base: Some("fast".into()),
