@@ -22,7 +22,7 @@ fn sizes(variant: &str) -> Vec<String> {
 
 #[test]
 fn every_case_that_was_recorded_can_be_timed_again() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/gpu-yardstick-2026-11-15.csv");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("results/gpu-yardstick-2026-11-16.csv");
     let recorded = std::fs::read_to_string(path).expect("the record");
     let mut cases = 0;
     for (entry, variant) in TIMED {

@@ -7,7 +7,7 @@
 //
 // q and out are heads × head_dim, k and v (heads / group) × seq × head_dim, at addresses that are multiples of 16.
 
-#include "common.cuh"
+#include "copies.cuh"
 
 static constexpr unsigned int DECODE_WARPS = 4;
 static constexpr unsigned int DECODE_THREADS = DECODE_WARPS * WARP;
@@ -196,10 +196,9 @@ static __device__ __forceinline__ void decode_split(const T* q, const T* k, cons
             const bool is_there = step < steps && key < end;
             const T* const from = i < STEP_PACKS / 2 ? k : v;
             const size_t offset = static_cast<size_t>(is_there ? key : 0) * HEAD_DIM + (i % PACKS * LANES + part) * LENGTH;
-            const unsigned int address = static_cast<unsigned int>(__cvta_generic_to_shared(to + i * DECODE_THREADS));
-            asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from + offset), "r"(is_there ? 16 : 0) : "memory");
+            copy_later(shared_address(to + i * DECODE_THREADS), from + offset, is_there);
         }
-        asm volatile("cp.async.commit_group;" ::: "memory");
+        end_of_copies();
     };
 #pragma unroll
     for (unsigned int step = 0; step < STAGES - 1; ++step) {
@@ -208,7 +207,7 @@ static __device__ __forceinline__ void decode_split(const T* q, const T* k, cons
     const float scale = scale_of(HEAD_DIM);
     for (unsigned int step = 0; step < steps; ++step) {
         copy(step + STAGES - 1);
-        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 1) : "memory");
+        wait_for_copies<STAGES - 1>();
         const uint4* const from = mine + step % STAGES * STEP_PACKS * DECODE_THREADS;
         decode_step<T, LANES, KEYS, HEADS>(lane, from, own + step * KEYS_OF_BLOCK, end, scale);
     }

@@ -11,7 +11,8 @@
 // q and out are heads × seq × HEAD_DIM, k and v (heads / group) × seq × HEAD_DIM, all at addresses that are multiples of 16.
 // Launched with a block of 384 threads for every 128 queries of every head.
 
-#include "common.cuh"
+#include "copies.cuh"
+#include "wgmma.cuh"
 
 static constexpr unsigned int GROUP_THREADS = 128;
 static constexpr unsigned int GROUPS = 2;
@@ -43,35 +44,14 @@ static __device__ __forceinline__ void copy_tile(unsigned int tile, const T* fro
     for (unsigned int row = thread / PIECES; row < ROWS; row += STEP) {
         const bool is_there = first + row < end;
         const T* const source = from + static_cast<size_t>(is_there ? first + row : 0) * HEAD_DIM + piece * 8;
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to + row * 128 + (piece % 8 ^ row % 8) * 16), "l"(source),
-                     "r"(is_there ? 16 : 0));
+        copy_later(to + row * 128 + (piece % 8 ^ row % 8) * 16, source, is_there);
     }
     // What this thread has copied is there, and the matrix units may read it as soon as they are told.
-    asm volatile("cp.async.wait_all;" ::: "memory");
-    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    wait_for_copies();
+    show_to_matrix_units();
 }
 
-// ---- barriers
-
-static __device__ __forceinline__ void start_barrier(unsigned int barrier, unsigned int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals));
-}
-
-static __device__ __forceinline__ void arrive(unsigned int barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-// Waits until a phase of a barrier is over; phases are told apart by their parity.
-static __device__ __forceinline__ void await(unsigned int barrier, unsigned int parity) {
-    asm volatile("{\n"
-                 ".reg .pred over;\n"
-                 "again:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
-                 "@!over bra again;\n"
-                 "}" ::"r"(barrier),
-                 "r"(parity)
-                 : "memory");
-}
+// ---- turns
 
 // Named barriers of the groups: 1 and 2 for their turns, 3 and 4 for each alone.
 static __device__ __forceinline__ void await_turn(unsigned int group) {
@@ -84,78 +64,6 @@ static __device__ __forceinline__ void give_turn(unsigned int group) {
 
 static __device__ __forceinline__ void await_group(unsigned int group) {
     asm volatile("bar.sync %0, %1;" ::"r"(3 + group), "n"(GROUP_THREADS) : "memory");
-}
-
-// ---- matrix units
-
-// A tile as instructions are told of it: groups of 8 rows are 1024 bytes apart, panels `panel_bytes`, swizzle of 128 bytes.
-static __device__ __forceinline__ unsigned long long describe(unsigned int address, unsigned int panel_bytes) {
-    return (address & 0x3ffff) >> 4 | static_cast<unsigned long long>(panel_bytes >> 4) << 16 | 64ull << 32 | 1ull << 62;
-}
-
-static __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
-static __device__ __forceinline__ void end_of_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-
-// Waits for all but the last PENDING batches of products; the compiler must not use `sums` before.
-template <int PENDING, int COUNT> static __device__ __forceinline__ void await_products(float (&sums)[COUNT]) {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
-#pragma unroll
-    for (int i = 0; i < COUNT; ++i) {
-        asm volatile("" : "+f"(sums[i])::"memory");
-    }
-}
-
-#define FOUR(x, i) "+f"(x[i]), "+f"(x[i + 1]), "+f"(x[i + 2]), "+f"(x[i + 3])
-#define SIXTEEN(x, i) FOUR(x, i), FOUR(x, i + 4), FOUR(x, i + 8), FOUR(x, i + 12)
-#define LIST_32                                                                                                        \
-    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "  \
-    "%24, %25, %26, %27, %28, %29, %30, %31}"
-#define LIST_64                                                                                                        \
-    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "  \
-    "%24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, "   \
-    "%46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
-
-// sums ← a·bᵗ, or added to it: 64 rows of a in shared memory by 128 rows of b.
-#define MULTIPLY_ROWS(T, type)                                                                                         \
-    static __device__ __forceinline__ void multiply_rows(T, float(&sums)[64], unsigned long long a,                    \
-                                                         unsigned long long b, int add) {                              \
-        asm volatile("{\n.reg .pred add;\nsetp.ne.b32 add, %66, 0;\n"                                                  \
-                     "wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " " LIST_64                          \
-                     ", %64, %65, add, 1, 1, 0, 0;\n}"                                                                 \
-                     : SIXTEEN(sums, 0), SIXTEEN(sums, 16), SIXTEEN(sums, 32), SIXTEEN(sums, 48)                       \
-                     : "l"(a), "l"(b), "r"(add));                                                                      \
-    }
-MULTIPLY_ROWS(__half, "f16")
-MULTIPLY_ROWS(__nv_bfloat16, "bf16")
-
-// sums ← sums + a·b: 64 rows of a in registers by columns of b, which lie in its rows.
-#define MULTIPLY_COLUMNS(T, type)                                                                                      \
-    static __device__ __forceinline__ void multiply_columns(T, float(&sums)[64], const unsigned int* a,                \
-                                                            unsigned long long b) {                                    \
-        asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32." type "." type " " LIST_64                          \
-                     ", {%64, %65, %66, %67}, %68, 1, 1, 1, 1;"                                                        \
-                     : SIXTEEN(sums, 0), SIXTEEN(sums, 16), SIXTEEN(sums, 32), SIXTEEN(sums, 48)                       \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                            \
-    }                                                                                                                  \
-    static __device__ __forceinline__ void multiply_columns(T, float(&sums)[32], const unsigned int* a,                \
-                                                            unsigned long long b) {                                    \
-        asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32." type "." type " " LIST_32                           \
-                     ", {%32, %33, %34, %35}, %36, 1, 1, 1, 1;"                                                        \
-                     : SIXTEEN(sums, 0), SIXTEEN(sums, 16)                                                             \
-                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                            \
-    }
-MULTIPLY_COLUMNS(__half, "f16")
-MULTIPLY_COLUMNS(__nv_bfloat16, "bf16")
-
-// Two numbers rounded, the first in the lower half.
-static __device__ __forceinline__ unsigned int rounded_pair(__half, float low, float high) {
-    const __half2 pair = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const unsigned int*>(&pair);
-}
-
-static __device__ __forceinline__ unsigned int rounded_pair(__nv_bfloat16, float low, float high) {
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-    return *reinterpret_cast<const unsigned int*>(&pair);
 }
 
 // ---- attention
@@ -187,7 +95,7 @@ static __device__ __forceinline__ void produce(const Plan<T, HEAD_DIM>& plan, co
     const unsigned int tiles = is_value ? plan.v_tiles : plan.k_tiles;
     for (unsigned int tile = 0; tile < plan.tiles; ++tile) {
         if (tile >= STAGES) {
-            await(plan.barrier_of(plan.empty, is_value, tile), (tile / STAGES - 1) % 2);
+            wait_for_round(plan.barrier_of(plan.empty, is_value, tile), (tile / STAGES - 1) % 2);
         }
         copy_tile<T, HEAD_DIM, KEYS, COPIERS>(tiles + tile % STAGES * plan.TILE_BYTES, from, tile * KEYS, seq, threadIdx.x % COPIERS);
         arrive(plan.barrier_of(plan.full, is_value, tile));
@@ -211,8 +119,9 @@ static __device__ __forceinline__ void start_scores(const Plan<T, HEAD_DIM>& pla
     for (unsigned int step = 0; step < HEAD_DIM / 16; ++step) {
         const unsigned int panel = step * 16 / PANEL;
         const unsigned int within = step * 16 % PANEL * sizeof(T);
-        multiply_rows(T(), scores, describe(q_tile + panel * GROUP_QUERIES * 128 + within, 0), describe(k_tile + panel * KEYS * 128 + within, 0),
-                      step > 0);
+        const unsigned long long queries = describe(q_tile + panel * GROUP_QUERIES * 128 + within);
+        const unsigned long long keys = describe(k_tile + panel * KEYS * 128 + within);
+        multiply(T(), scores, queries, keys, step > 0);
     }
     end_of_products();
 }
@@ -272,7 +181,7 @@ static __device__ __forceinline__ void weigh(float (&scores)[KEYS / 2], Running<
 template <typename T> static __device__ __forceinline__ void round_weights(const float (&scores)[KEYS / 2], unsigned int (&weights)[KEYS / 4]) {
 #pragma unroll
     for (unsigned int i = 0; i < KEYS / 4; ++i) {
-        weights[i] = rounded_pair(T(), scores[2 * i], scores[2 * i + 1]);
+        weights[i] = narrow_pair(T(), scores[2 * i], scores[2 * i + 1]);
     }
 }
 
@@ -309,9 +218,9 @@ static __device__ __forceinline__ void consume(const Plan<T, HEAD_DIM>& plan, co
     float scores[KEYS / 2];
     unsigned int weights[KEYS / 4];
     float shrink[2];
-    await(plan.barrier_of(plan.full, false, 0), 0);
+    wait_for_round(plan.barrier_of(plan.full, false, 0), 0);
     start_scores(plan, scores, q_tile, 0);
-    await_products<0>(scores);
+    wait_for_products<0>(scores);
     release(false, 0);
     see(scores, 0);
     weigh(scores, running, shrink, scale);
@@ -320,26 +229,26 @@ static __device__ __forceinline__ void consume(const Plan<T, HEAD_DIM>& plan, co
         give_turn(0);
     }
     for (unsigned int tile = 1; tile < plan.tiles; ++tile) {
-        await(plan.barrier_of(plan.full, false, tile), tile / STAGES % 2);
+        wait_for_round(plan.barrier_of(plan.full, false, tile), tile / STAGES % 2);
         await_turn(group);
         start_scores(plan, scores, q_tile, tile);
-        await(plan.barrier_of(plan.full, true, tile - 1), (tile - 1) / STAGES % 2);
+        wait_for_round(plan.barrier_of(plan.full, true, tile - 1), (tile - 1) / STAGES % 2);
         start_values(plan, running, weights, tile - 1);
         if (group == 0 || tile + 1 < plan.tiles) {
             give_turn(1 - group);
         }
-        await_products<1>(scores);
+        wait_for_products<1>(scores);
         release(false, tile);
         see(scores, tile);
         weigh(scores, running, shrink, scale);
-        await_products<0>(running.sums);
+        wait_for_products<0>(running.sums);
         release(true, tile - 1);
         shrink_sums(running, shrink);
         round_weights<T>(scores, weights);
     }
-    await(plan.barrier_of(plan.full, true, plan.tiles - 1), (plan.tiles - 1) / STAGES % 2);
+    wait_for_round(plan.barrier_of(plan.full, true, plan.tiles - 1), (plan.tiles - 1) / STAGES % 2);
     start_values(plan, running, weights, plan.tiles - 1);
-    await_products<0>(running.sums);
+    wait_for_products<0>(running.sums);
 
 #pragma unroll
     for (unsigned int half = 0; half < 2; ++half) {
@@ -351,7 +260,7 @@ static __device__ __forceinline__ void consume(const Plan<T, HEAD_DIM>& plan, co
             T* const row = out + static_cast<size_t>(query + half * 8) * HEAD_DIM + thread % 4 * 2;
 #pragma unroll
             for (unsigned int i = 2 * half; i < HEAD_DIM / 2; i += 4) {
-                *reinterpret_cast<unsigned int*>(row + i / 4 * 8) = rounded_pair(T(), running.sums[i] * share, running.sums[i + 1] * share);
+                *reinterpret_cast<unsigned int*>(row + i / 4 * 8) = narrow_pair(T(), running.sums[i] * share, running.sums[i + 1] * share);
             }
         }
     }
@@ -369,10 +278,10 @@ static __device__ __forceinline__ void attend(const T* q, const T* k, const T* v
     const size_t matrix = static_cast<size_t>(seq) * HEAD_DIM;
 
     Plan<T, HEAD_DIM> plan;
-    plan.q_tiles = static_cast<unsigned int>(__cvta_generic_to_shared(memory));
+    plan.q_tiles = shared_address(memory);
     plan.k_tiles = plan.q_tiles + GROUPS * plan.Q_BYTES;
     plan.v_tiles = plan.k_tiles + STAGES * plan.TILE_BYTES;
-    plan.full = static_cast<unsigned int>(__cvta_generic_to_shared(barriers));
+    plan.full = shared_address(barriers);
     plan.empty = plan.full + 2 * STAGES * 8;
     plan.first_query = block * BLOCK_QUERIES;
     plan.end = CAUSAL ? min(seq, plan.first_query + BLOCK_QUERIES) : seq;

@@ -8,7 +8,7 @@
 // q and out are heads × seq × HEAD_DIM, k and v (heads / group) × seq × HEAD_DIM, all at addresses that are multiples of 16.
 // Launched with a block of WARPS · 32 threads for every WARPS · TILES · 16 queries of every head.
 
-#include "common.cuh"
+#include "copies.cuh"
 
 // ---- tiles in shared memory
 
@@ -16,17 +16,6 @@
 // neighbouring rows is in 8 different groups of banks.
 template <int HEAD_DIM> static __device__ __forceinline__ unsigned int place(unsigned int row, unsigned int piece) {
     return row * (HEAD_DIM * 2) + ((piece ^ (row & 7)) * 16);
-}
-
-// Starts copying 16 bytes to shared memory, or zeros when they are not there.
-static __device__ __forceinline__ void copy_piece(unsigned int to, const void* from, bool is_there) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(is_there ? 16 : 0));
-}
-
-static __device__ __forceinline__ void end_of_batch() { asm volatile("cp.async.commit_group;"); }
-
-template <int PENDING> static __device__ __forceinline__ void await_batches() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
 // Starts copying ROWS rows from `first` on to a tile; rows beyond the end become zeros.
@@ -42,7 +31,7 @@ static __device__ __forceinline__ void copy_tile(unsigned int tile, const T* fro
         const bool is_there = first + row < end;
         // What is not there is not read, but its address must be one.
         const size_t offset = static_cast<size_t>(is_there ? first + row : 0) * HEAD_DIM + piece * 8;
-        copy_piece(tile + place<HEAD_DIM>(row, piece), from + offset, is_there);
+        copy_later(tile + place<HEAD_DIM>(row, piece), from + offset, is_there);
     }
 }
 
@@ -72,17 +61,6 @@ static __device__ __forceinline__ void load_transposed(unsigned int (&to)[4], un
     }
 MULTIPLY(__half, "f16")
 MULTIPLY(__nv_bfloat16, "bf16")
-
-// Two numbers rounded, the first in the lower half.
-static __device__ __forceinline__ unsigned int rounded_pair(__half, float low, float high) {
-    const __half2 pair = __floats2half2_rn(low, high);
-    return *reinterpret_cast<const unsigned int*>(&pair);
-}
-
-static __device__ __forceinline__ unsigned int rounded_pair(__nv_bfloat16, float low, float high) {
-    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
-    return *reinterpret_cast<const unsigned int*>(&pair);
-}
 
 // ---- attention
 
@@ -176,7 +154,7 @@ static __device__ __forceinline__ void accumulate(Running<HEAD_DIM, TILES>& runn
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
                 const float(&part)[4] = weights[tile][2 * step + i / 2];
-                p[tile][i] = rounded_pair(T(), part[i % 2 * 2], part[i % 2 * 2 + 1]);
+                p[tile][i] = narrow_pair(T(), part[i % 2 * 2], part[i % 2 * 2 + 1]);
             }
         }
 #pragma unroll
@@ -232,7 +210,7 @@ static __device__ __forceinline__ void finish(const Running<HEAD_DIM, TILES>& ru
                 for (int column = 0; column < HEAD_DIM / 8; ++column) {
                     const float(&sums)[4] = running.sums[tile][column];
                     *reinterpret_cast<unsigned int*>(row + column * 8) =
-                        rounded_pair(T(), sums[2 * half] * share, sums[2 * half + 1] * share);
+                        narrow_pair(T(), sums[2 * half] * share, sums[2 * half + 1] * share);
                 }
             }
         }
@@ -246,7 +224,7 @@ static __device__ __forceinline__ void attend(const T* q, const T* k, const T* v
     constexpr unsigned int TILE_BYTES = KEYS * HEAD_DIM * sizeof(T);
     constexpr unsigned int THREADS = WARPS * WARP;
     extern __shared__ __align__(128) unsigned char memory[];
-    const unsigned int q_tile = static_cast<unsigned int>(__cvta_generic_to_shared(memory));
+    const unsigned int q_tile = shared_address(memory);
     const unsigned int k_tiles = q_tile + QUERIES * HEAD_DIM * sizeof(T);
     const unsigned int v_tiles = k_tiles + 2 * TILE_BYTES;
 
@@ -269,16 +247,16 @@ static __device__ __forceinline__ void attend(const T* q, const T* k, const T* v
     copy_tile<T, HEAD_DIM, QUERIES, THREADS>(q_tile, q, block * QUERIES, seq);
     copy_tile<T, HEAD_DIM, KEYS, THREADS>(k_tiles, k, 0, seq);
     copy_tile<T, HEAD_DIM, KEYS, THREADS>(v_tiles, v, 0, seq);
-    end_of_batch();
+    end_of_copies();
     Running<HEAD_DIM, TILES> running;
     for (unsigned int first_key = 0, stage = 0; first_key < end; first_key += KEYS, stage ^= 1) {
-        await_batches<0>();
+        wait_for_copies<0>();
         // All have their copies, and nobody reads the tiles of the last round any more: they are filled while this one computes.
         __syncthreads();
         if (first_key + KEYS < end) {
             copy_tile<T, HEAD_DIM, KEYS, THREADS>(k_tiles + (stage ^ 1) * TILE_BYTES, k, first_key + KEYS, seq);
             copy_tile<T, HEAD_DIM, KEYS, THREADS>(v_tiles + (stage ^ 1) * TILE_BYTES, v, first_key + KEYS, seq);
-            end_of_batch();
+            end_of_copies();
         }
         if (CAUSAL && first_key >= first_query + TILES * 16) {
             continue;

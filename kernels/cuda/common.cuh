@@ -23,6 +23,17 @@ template <> __device__ __forceinline__ float narrow<float>(float value) { return
 template <> __device__ __forceinline__ __half narrow<__half>(float value) { return __float2half_rn(value); }
 template <> __device__ __forceinline__ __nv_bfloat16 narrow<__nv_bfloat16>(float value) { return __float2bfloat16_rn(value); }
 
+// Two numbers in 32 bits, the first in the lower half.
+static __device__ __forceinline__ unsigned int narrow_pair(__half, float low, float high) {
+    const __half2 pair = __floats2half2_rn(low, high);
+    return *reinterpret_cast<const unsigned int*>(&pair);
+}
+
+static __device__ __forceinline__ unsigned int narrow_pair(__nv_bfloat16, float low, float high) {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const unsigned int*>(&pair);
+}
+
 static __device__ __forceinline__ float infinity() { return __int_as_float(0x7f800000); }
 
 // 2^x in one instruction, good to two units in the last place; what is below the normal numbers becomes 0.

@@ -1,44 +1,12 @@
-// Losses: all of the data becomes one number, by one launch. Every block hands its sum in, and the block that is the last to
-// do so adds them up, in the order of the blocks' numbers and not of time: the result has the same bits in every call.
+// Losses: all of the data becomes one number.
 
-#include "common.cuh"
-
-static constexpr unsigned int MOST_BLOCKS = 8192;
+#include "meeting.cuh"
 
 // Vectors of 16 bytes of each array that a thread asks for before it looks at the first of them.
 static constexpr unsigned int PACKS = 2;
 // The same in a row of logits, by the threads of a block, and by those of a warp.
 static constexpr unsigned int ROW_PACKS = 2;
 static constexpr unsigned int WARP_PACKS = 4;
-
-// What the blocks of the running grid have handed in: on one stream there is one grid at a time.
-static __device__ float sums_of_blocks[MOST_BLOCKS];
-static __device__ unsigned int blocks_done;
-
-// out ← factor · the sum over all blocks of `sum`, which thread 0 of each has. At most MOST_BLOCKS of whole warps.
-static __device__ __forceinline__ void finish(float sum, float factor, float* out) {
-    __shared__ bool is_last;
-    __shared__ float partial[MOST_WARPS];
-    if (threadIdx.x == 0) {
-        sums_of_blocks[blockIdx.x] = sum;
-        __threadfence();
-        // It counts up to the last block and is back at 0 after it, for the next grid.
-        is_last = atomicInc(&blocks_done, gridDim.x - 1) == gridDim.x - 1;
-    }
-    __syncthreads();
-    if (!is_last) {
-        return;
-    }
-    __threadfence();
-    float total = 0.0f;
-    for (unsigned int i = threadIdx.x; i < gridDim.x; i += blockDim.x) {
-        total += __ldcg(sums_of_blocks + i);
-    }
-    total = reduce_block<Sum>(total, partial);
-    if (threadIdx.x == 0) {
-        *out = factor * total;
-    }
-}
 
 // ---- mean squared error
 
@@ -57,6 +25,7 @@ template <typename T>
 static __device__ __forceinline__ void mse(const T* x, const T* y, float* out, size_t n) {
     constexpr unsigned int LENGTH = Pack<T>::LENGTH;
     __shared__ float partial[MOST_WARPS];
+    const Meeting meeting;
     const size_t packs = is_aligned(x) && is_aligned(y) ? n / LENGTH : 0;
     const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
     const size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -87,7 +56,7 @@ static __device__ __forceinline__ void mse(const T* x, const T* y, float* out, s
     for (unsigned int i = 0; i < LENGTH; ++i) {
         sum += sums[i];
     }
-    finish(reduce_block<Sum>(sum, partial), 1.0f / static_cast<float>(n), out);
+    meeting.add_up(reduce_block<Sum>(sum, partial), 1.0f / static_cast<float>(n), out);
 }
 
 #define MSE(T, suffix)                                                                                                 \
@@ -197,6 +166,7 @@ static __device__ __forceinline__ void cross_entropy(
     const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {
     __shared__ float maxima[MOST_WARPS];
     __shared__ float sums[MOST_WARPS];
+    const Meeting meeting;
     float sum = 0.0f;
     unsigned int target = targets[blockIdx.x];
     for (size_t r = blockIdx.x; r < rows; r += gridDim.x) {
@@ -206,7 +176,7 @@ static __device__ __forceinline__ void cross_entropy(
         target = r + gridDim.x < rows ? targets[r + gridDim.x] : 0;
         sum += log_sum_exp(row, classes, maxima, sums) - logit;
     }
-    finish(sum, 1.0f / static_cast<float>(rows), out);
+    meeting.add_up(sum, 1.0f / static_cast<float>(rows), out);
 }
 
 // ---- the same, of rows of whole packs, with a warp for a row at a time
@@ -236,17 +206,21 @@ static __device__ __forceinline__ void ask(
 template <typename T>
 static __device__ __forceinline__ void cross_entropy_by_warps(
     const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {
+    constexpr unsigned int STEP = WARP_PACKS * WARP;
     __shared__ float partial[MOST_WARPS];
+    const Meeting meeting;
     const unsigned int lane = threadIdx.x % WARP;
     const unsigned int length = classes / Pack<T>::LENGTH;
     const size_t warps = static_cast<size_t>(gridDim.x) * (blockDim.x / WARP);
-    size_t r = (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) / WARP;
+    // Neighbouring rows are different blocks', so that the last rows, which are not enough for all warps, are shared by all.
+    size_t r = static_cast<size_t>(threadIdx.x / WARP) * gridDim.x + blockIdx.x;
     float sum = 0.0f;
     if (r < rows) {
         const T* row = logits + r * classes;
         unsigned int target = targets[r];
-        Pack<T> ahead[WARP_PACKS];
-        ask(ahead, row, length, lane);
+        Pack<T> even[WARP_PACKS];
+        Pack<T> odd[WARP_PACKS];
+        ask(even, row, length, lane);
         for (bool has_next = true; has_next; r += warps) {
             has_next = r + warps < rows;
             const T* const next = row + warps * classes;
@@ -255,32 +229,28 @@ static __device__ __forceinline__ void cross_entropy_by_warps(
                 target = targets[r + warps];
             }
             Exponentials part;
-            unsigned int first = WARP_PACKS * WARP;
-            for (; first < length; first += WARP_PACKS * WARP) {
-                Pack<T> now[WARP_PACKS];
-#pragma unroll
-                for (unsigned int p = 0; p < WARP_PACKS; ++p) {
-                    now[p] = ahead[p];
+            for (unsigned int first = 0; first < length; first += 2 * STEP) {
+                const bool has_odd = first + STEP < length;
+                if (has_odd) {
+                    ask(odd, row, length, first + STEP + lane);
                 }
-                ask(ahead, row, length, first + lane);
-                part.add(now);
+                part.add(even);
+                if (first + 2 * STEP < length) {
+                    ask(even, row, length, first + 2 * STEP + lane);
+                } else if (has_next) {
+                    ask(even, next, length, lane);
+                }
+                if (has_odd) {
+                    part.add(odd);
+                }
             }
-            Pack<T> now[WARP_PACKS];
-#pragma unroll
-            for (unsigned int p = 0; p < WARP_PACKS; ++p) {
-                now[p] = ahead[p];
-            }
-            if (has_next) {
-                ask(ahead, next, length, lane);
-            }
-            part.add(now);
             const float max = reduce_warp<Max>(part.max);
             sum += max + logf(reduce_warp<Sum>(part.scaled(max))) - logit;
             row = next;
         }
     }
     sum = reduce_block<Sum>(lane == 0 ? sum : 0.0f, partial);
-    finish(sum, 1.0f / static_cast<float>(rows), out);
+    meeting.add_up(sum, 1.0f / static_cast<float>(rows), out);
 }
 
 #define CROSS_ENTROPY(T, suffix)                                                                                       \
@@ -288,7 +258,7 @@ static __device__ __forceinline__ void cross_entropy_by_warps(
         const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {                       \
         cross_entropy(logits, targets, out, rows, classes);                                                            \
     }                                                                                                                  \
-    extern "C" __global__ void __launch_bounds__(512, 2) cross_entropy_by_warps_##suffix(                              \
+    extern "C" __global__ void __launch_bounds__(1024, 1) cross_entropy_by_warps_##suffix(                             \
         const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {                       \
         cross_entropy_by_warps(logits, targets, out, rows, classes);                                                   \
     }
@@ -319,11 +289,12 @@ FOR_FLOATS(LOG_PROBABILITIES)
 extern "C" __global__ void mean_of_targets(
     const float* log_probabilities, const unsigned int* targets, float* out, size_t rows, size_t classes) {
     __shared__ float partial[MOST_WARPS];
+    const Meeting meeting;
     float sum = 0.0f;
     const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t r = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; r < rows; r += step) {
         const unsigned int target = targets[r];
         sum += target < classes ? log_probabilities[r * classes + target] : nanf("");
     }
-    finish(reduce_block<Sum>(sum, partial), -1.0f / static_cast<float>(rows), out);
+    meeting.add_up(reduce_block<Sum>(sum, partial), -1.0f / static_cast<float>(rows), out);
 }

@@ -8,7 +8,7 @@
 // Where there are too few tiles for the device, several blocks share a tile, each with a range of k. They leave their sums
 // in `partial`; the block that comes last adds them up, in the order of the ranges, so that results are always the same.
 
-#include "common.cuh"
+#include "copies.cuh"
 
 // One thread for each element of c. Launched with 16 × 16 threads, columns along x.
 extern "C" __global__ void matmul_naive(
@@ -23,26 +23,6 @@ extern "C" __global__ void matmul_naive(
         sum += a[row * k + p] * b[p * n + column];
     }
     c[row * n + column] = sum;
-}
-
-// ---- asynchronous copies from global to shared memory
-
-// Copies BYTES, or makes them zero where they do not exist.
-template <unsigned int BYTES>
-static __device__ __forceinline__ void copy_ahead(unsigned int to, const float* from, bool exists) {
-    const unsigned int bytes = exists ? BYTES : 0;
-    if constexpr (BYTES == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(bytes));
-    }
-}
-
-static __device__ __forceinline__ void end_of_group() { asm volatile("cp.async.commit_group;"); }
-
-// Waits until at most GROUPS groups of copies are on their way.
-template <unsigned int GROUPS> static __device__ __forceinline__ void wait_for_groups() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(GROUPS));
 }
 
 // ---- the tiled kernel
@@ -134,7 +114,7 @@ template <typename Tile> struct Courier {
 #pragma unroll
         for (unsigned int i = 0; i < Tile::tile_rows / Tile::a_rows; ++i) {
             const bool exists = a_depth > 0 && static_cast<int>(i * Tile::a_rows) < a_rows;
-            copy_ahead<4>(stage + a_to + i * Tile::a_rows * sizeof(float), a + i * a_step, exists);
+            copy_later<4>(stage + a_to + i * Tile::a_rows * sizeof(float), a + i * a_step, exists);
         }
 #pragma unroll
         for (unsigned int i = 0; i < Tile::slab / Tile::b_rows; ++i) {
@@ -142,12 +122,12 @@ template <typename Tile> struct Courier {
             const float* const from = b + i * b_step;
             const bool exists = static_cast<int>(i * Tile::b_rows) < b_depth;
             if (is_aligned_b) {
-                copy_ahead<16>(to, from, exists && b_columns > 0);
+                copy_later(to, from, exists && b_columns > 0);
                 continue;
             }
 #pragma unroll
             for (int q = 0; q < static_cast<int>(VECTOR); ++q) {
-                copy_ahead<4>(to + q * sizeof(float), from + q, exists && q < b_columns);
+                copy_later<4>(to + q * sizeof(float), from + q, exists && q < b_columns);
             }
         }
         a += Tile::slab;
@@ -272,7 +252,7 @@ static __device__ __forceinline__ void write_patch(
 // Blocks: tiles across, tiles down, and products times splits.
 template <typename Tile> static __device__ __forceinline__ void multiply(Product product) {
     extern __shared__ __align__(16) float stages[];
-    const unsigned int shared = static_cast<unsigned int>(__cvta_generic_to_shared(stages));
+    const unsigned int shared = shared_address(stages);
 
     const size_t index = blockIdx.z / product.splits;
     const unsigned int split = blockIdx.z % product.splits;
@@ -297,14 +277,14 @@ template <typename Tile> static __device__ __forceinline__ void multiply(Product
             courier.copy(shared + slab % Tile::stages * Tile::stage_length * sizeof(float));
         }
         // An empty group keeps the count right.
-        end_of_group();
+        end_of_copies();
     };
 #pragma unroll
     for (unsigned int slab = 0; slab < Tile::stages - 1; ++slab) {
         copy(slab);
     }
     for (unsigned int slab = 0; slab < slabs; ++slab) {
-        wait_for_groups<Tile::stages - 2>();
+        wait_for_copies<Tile::stages - 2>();
         // This slab is there for all threads, and nobody uses the one before any more: its stage is free.
         __syncthreads();
         copy(slab + Tile::stages - 1);

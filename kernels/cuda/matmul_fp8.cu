@@ -58,8 +58,7 @@ static __device__ __forceinline__ void add_stage(
         begin_products();
         multiply_stage<Fp8, Shape>(products, tile, group * Shape::GROUP_ROWS + half * ROWS_AT_ONCE, false);
         end_of_products();
-        wait_for_products<0>();
-        hold(products);
+        wait_for_products<0>(products);
         if (half == Shape::HALVES - 1) {
             done();
         }

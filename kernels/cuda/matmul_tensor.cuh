@@ -6,7 +6,7 @@
 // by all of its columns, with the sums in registers.
 #pragma once
 
-#include "common.cuh"
+#include "copies.cuh"
 #include "wgmma.cuh"
 
 // Bytes of a row that make a stage, a copy, and a step of the matrix units.
@@ -66,25 +66,6 @@ template <typename Shape> static __device__ __forceinline__ Corner corner_of_blo
 }
 
 // ---- copies
-
-static __device__ __forceinline__ unsigned int shared_address(const void* pointer) {
-    return static_cast<unsigned int>(__cvta_generic_to_shared(pointer));
-}
-
-// 16 bytes that arrive later, or zeros.
-static __device__ __forceinline__ void copy_later(unsigned int to, const void* from, bool exists) {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(exists ? 16 : 0) : "memory");
-}
-
-static __device__ __forceinline__ void end_of_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-
-// Waits until all but the last `PENDING` groups of copies are there.
-template <unsigned int PENDING> static __device__ __forceinline__ void wait_for_copies() {
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
-
-// What this thread wrote to shared memory may be read by the matrix units, once others know of it.
-static __device__ __forceinline__ void show_to_matrix_units() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 static __device__ __forceinline__ void store_chunk(unsigned int to, uint4 chunk) {
     asm volatile("st.shared.v4.b32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(chunk.x), "r"(chunk.y), "r"(chunk.z), "r"(chunk.w)
@@ -206,25 +187,6 @@ static __device__ __forceinline__ void multiply_stage(
     }
 }
 
-// ---- barriers: arrivals of some threads, waited for by others
-
-static __device__ __forceinline__ void start_barrier(unsigned int barrier, unsigned int arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(arrivals) : "memory");
-}
-
-static __device__ __forceinline__ void arrive(unsigned int barrier) {
-    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
-}
-
-// Waits for the end of an even or an odd round of arrivals.
-static __device__ __forceinline__ void wait_for_round(unsigned int barrier, unsigned int parity) {
-    asm volatile("{\n.reg .pred over;\nagain:\n"
-                 "mbarrier.try_wait.parity.shared::cta.b64 over, [%0], %1;\n"
-                 "@!over bra again;\n}" ::"r"(barrier),
-                 "r"(parity)
-                 : "memory");
-}
-
 // Slots of shared memory that pass from those who copy to those who multiply and back: every slot has a barrier for either
 // way, `filled` and `emptied`.
 template <typename Shape> struct Slots {
@@ -299,8 +261,7 @@ static __device__ __forceinline__ void drain_slots(
             give_back(slots, stage - 1);
         }
     }
-    wait_for_products<0>();
-    hold(sums);
+    wait_for_products<0>(sums);
 }
 
 // Registers of a thread are taken from those who copy, and given to those who multiply.

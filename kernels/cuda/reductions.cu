@@ -1,56 +1,21 @@
-// Many elements, one result, in one launch: every block reduces its share, and the block that is done last joins what all
-// have found. Which block that is makes no difference, as it joins them in the order of their numbers.
+// Many elements, one result, in one launch: every block reduces its share, and one of them joins what all have found.
 //
-// Launched with at most REDUCTION_MOST_BLOCKS blocks of 256 threads, as many as run at once.
+// Launched with at most MOST_BLOCKS blocks of 256 threads, as many as run at once.
 
-#include "common.cuh"
-
-static constexpr unsigned int REDUCTION_MOST_BLOCKS = 2048;
+#include "meeting.cuh"
 
 // Vectors of 16 bytes of each input that a thread asks for before it computes.
 static constexpr unsigned int REDUCTION_PACKS = 4;
 
-// Blocks that are done. The last one sets it to zero again.
-static __device__ unsigned int reduction_done;
-
-static __device__ float reduction_sums[REDUCTION_MOST_BLOCKS];
-static __device__ unsigned long long reduction_keys[REDUCTION_MOST_BLOCKS];
-
-// Keeps what a block has found; true for all threads of the block that is the last to do so.
-template <typename T> static __device__ __forceinline__ bool reduction_is_last(T* results, T result) {
-    __shared__ bool is_last;
-    if (threadIdx.x == 0) {
-        results[blockIdx.x] = result;
-        __threadfence();
-        is_last = atomicInc(&reduction_done, gridDim.x - 1) == gridDim.x - 1;
-    }
-    __syncthreads();
-    if (is_last) {
-        __threadfence();
-    }
-    return is_last;
-}
-
 // out ← the sum over all threads of all blocks.
-static __device__ __forceinline__ void reduction_sum(const float (&sums)[REDUCTION_PACKS], float* out) {
+static __device__ __forceinline__ void add_up(const Meeting& meeting, const float (&sums)[REDUCTION_PACKS], float* out) {
     __shared__ float of_warps[MOST_WARPS];
-    __shared__ float of_warps_again[MOST_WARPS];
     float value = 0.0f;
 #pragma unroll
     for (unsigned int p = 0; p < REDUCTION_PACKS; ++p) {
         value += sums[p];
     }
-    value = reduce_block<Sum>(value, of_warps);
-    if (reduction_is_last(reduction_sums, value)) {
-        value = 0.0f;
-        for (unsigned int block = threadIdx.x; block < gridDim.x; block += blockDim.x) {
-            value += __ldcg(reduction_sums + block);
-        }
-        value = reduce_block<Sum>(value, of_warps_again);
-        if (threadIdx.x == 0) {
-            *out = value;
-        }
-    }
+    meeting.add_up(reduce_block<Sum>(value, of_warps), 1.0f, out);
 }
 
 // What neighbouring threads read is neighbouring; all threads of the grid together go through the elements in tiles.
@@ -67,6 +32,7 @@ template <bool PAST_CACHE, typename T> static __device__ __forceinline__ Pack<T>
 // out ← Σ x
 template <bool PAST_CACHE, typename T> static __device__ __forceinline__ void sum(const T* x, float* out, size_t n) {
     constexpr size_t LENGTH = Pack<T>::LENGTH;
+    const Meeting meeting;
     const Tiles<T> tiles;
     const size_t packs = is_aligned(x) ? n / LENGTH : 0;
     float sums[REDUCTION_PACKS] = {};
@@ -94,13 +60,14 @@ template <bool PAST_CACHE, typename T> static __device__ __forceinline__ void su
     for (size_t i = packs * LENGTH + tiles.thread; i < n; i += tiles.threads) {
         sums[0] += widen(x[i]);
     }
-    reduction_sum(sums, out);
+    add_up(meeting, sums, out);
 }
 
 // out ← Σ x·y
 template <bool PAST_CACHE, typename T>
 static __device__ __forceinline__ void dot(const T* x, const T* y, float* out, size_t n) {
     constexpr size_t LENGTH = Pack<T>::LENGTH;
+    const Meeting meeting;
     const Tiles<T> tiles;
     const size_t packs = is_aligned(x) && is_aligned(y) ? n / LENGTH : 0;
     float sums[REDUCTION_PACKS] = {};
@@ -130,7 +97,7 @@ static __device__ __forceinline__ void dot(const T* x, const T* y, float* out, s
     for (size_t i = packs * LENGTH + tiles.thread; i < n; i += tiles.threads) {
         sums[0] = fmaf(widen(x[i]), widen(y[i]), sums[0]);
     }
-    reduction_sum(sums, out);
+    add_up(meeting, sums, out);
 }
 
 #define SUMS(T, suffix)                                                                                                \
@@ -144,7 +111,7 @@ static __device__ __forceinline__ void dot(const T* x, const T* y, float* out, s
     }
 FOR_FLOATS(SUMS)
 
-// A number that is larger for a larger value and, of equal values, for the smaller index. NaN counts as −∞.
+// A number that is larger for a larger value and, of equal values, for the smaller index; never 0. NaN counts as −∞.
 static __device__ __forceinline__ unsigned long long argmax_key(float value, unsigned int index) {
     // Both zeros are equal; fmaxf gives its other argument when one is NaN.
     const unsigned int bits = __float_as_uint(fmaxf(value, -infinity()) + 0.0f);
@@ -174,6 +141,7 @@ static __device__ __forceinline__ unsigned long long argmax_block(unsigned long 
 template <bool PAST_CACHE>
 static __device__ __forceinline__ void argmax(const float* x, float* value, unsigned int* index, size_t n) {
     constexpr size_t LENGTH = Pack<float>::LENGTH;
+    const Meeting meeting;
     const Tiles<float> tiles;
     const size_t packs = is_aligned(x) ? n / LENGTH : 0;
     // A thread goes up, so that of equals the first stays. It remembers the pack; where in it is looked up at the end.
@@ -211,11 +179,9 @@ static __device__ __forceinline__ void argmax(const float* x, float* value, unsi
     }
 
     key = argmax_block(key);
-    if (reduction_is_last(reduction_keys, key)) {
+    if (meeting.hand_in(key)) {
         key = 0;
-        for (unsigned int block = threadIdx.x; block < gridDim.x; block += blockDim.x) {
-            key = max(key, __ldcg(reduction_keys + block));
-        }
+        Meeting::take([&key](unsigned long long other) { key = max(key, other); });
         key = argmax_block(key);
         if (threadIdx.x == 0) {
             *index = ~static_cast<unsigned int>(key);

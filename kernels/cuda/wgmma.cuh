@@ -9,9 +9,10 @@
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // Rows of 128 bytes from an address in shared memory on, as instructions are told of them: groups of eight rows are 1024
-// bytes apart, in the swizzle of 128 bytes. (The other distance has no meaning with this swizzle.)
-static __device__ __forceinline__ unsigned long long describe(unsigned int address) {
-    return (address & 0x3ffff) >> 4 | 1ull << 16 | 1024ull >> 4 << 32 | 1ull << 62;
+// bytes apart, in the swizzle of 128 bytes. The distance of panels is that to the next 64 columns of a matrix whose columns
+// are multiplied; otherwise it has no meaning with this swizzle.
+static __device__ __forceinline__ unsigned long long describe(unsigned int address, unsigned int panel_bytes = 16) {
+    return (address & 0x3ffff) >> 4 | static_cast<unsigned long long>(panel_bytes >> 4) << 16 | 1024ull >> 4 << 32 | 1ull << 62;
 }
 
 // The registers with sums are as the threads left them.
@@ -31,6 +32,12 @@ template <typename Sum, unsigned int COUNT> static __device__ __forceinline__ vo
     for (unsigned int i = 0; i < COUNT; ++i) {
         hold(sums[i]);
     }
+}
+
+template <unsigned int PENDING, typename Sum, unsigned int COUNT>
+static __device__ __forceinline__ void wait_for_products(Sum (&sums)[COUNT]) {
+    wait_for_products<PENDING>();
+    hold(sums);
 }
 
 #define SUMS_32                                                                                                        \
@@ -76,5 +83,22 @@ MULTIPLY_EVERY_WIDTH(__half, float, "+f", "k16.f32.f16.f16", ", 1, 1, 0, 0")
 MULTIPLY_EVERY_WIDTH(__nv_bfloat16, float, "+f", "k16.f32.bf16.bf16", ", 1, 1, 0, 0")
 MULTIPLY_EVERY_WIDTH(__nv_fp8_e4m3, float, "+f", "k32.f32.e4m3.e4m3", ", 1, 1")
 MULTIPLY_EVERY_WIDTH(signed char, int, "+r", "k32.s32.s8.s8", "")
+
+// sums ← sums + a·b for 64 rows of a, which are in registers, and columns of b, which lie in its rows.
+#define MULTIPLY_COLUMNS(T, width, count, types, left_numbers, right_number)                                           \
+    static __device__ __forceinline__ void multiply_columns(                                                           \
+        T, float(&sums)[count], const unsigned int* left, unsigned long long right) {                                  \
+        asm volatile("wgmma.mma_async.sync.aligned.m64n" width types                                                   \
+                     " {" SUMS_##count "}, {" left_numbers "}, " right_number ", 1, 1, 1, 1;"                          \
+                     : REGISTERS_##count("+f", sums, 0)                                                                \
+                     : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right)                              \
+                     : "memory");                                                                                      \
+    }
+#define MULTIPLY_COLUMNS_EVERY_WIDTH(T, types)                                                                         \
+    MULTIPLY_COLUMNS(T, "64", 32, types, "%32, %33, %34, %35", "%36")                                                  \
+    MULTIPLY_COLUMNS(T, "128", 64, types, "%64, %65, %66, %67", "%68")
+
+MULTIPLY_COLUMNS_EVERY_WIDTH(__half, "k16.f32.f16.f16")
+MULTIPLY_COLUMNS_EVERY_WIDTH(__nv_bfloat16, "k16.f32.bf16.bf16")
 
 #endif

@@ -12,13 +12,10 @@ use crate::shared::float::BUFFER;
 use crate::shared::lanes::{self, LANES};
 use crate::shared::scratch::with_scratch;
 use crate::shared::tasks::{GRAIN, rows_per_task};
-use crate::shared::{COMMON, Float, entry, math, reduce, vectorise};
+use crate::shared::{COMMON, Float, MOST_BLOCKS, entry, math, reduce, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/loss.cu")).named("loss.cu").headers(COMMON);
-
-/// Blocks of device code that hand their sums in: MOST_BLOCKS there.
-const MOST_BLOCKS: usize = 8192;
 
 /// Threads that a multiprocessor holds at once, on most devices.
 const RESIDENT_THREADS: usize = 2048;
@@ -288,9 +285,8 @@ struct Warps {
 impl Warps {
     /// Threads of a warp.
     const WIDTH: usize = 32;
-    /// Warps of a block, and blocks that a multiprocessor holds, at most: the bounds of the device code.
-    const MOST: usize = 16;
-    const BLOCKS_AT_ONCE: usize = 2;
+    /// Warps of a block at most, of which a multiprocessor holds one: the bounds of the device code.
+    const MOST: usize = 32;
     /// Bytes that a warp reads in a moment.
     const SHORT: usize = 4096;
 
@@ -298,11 +294,11 @@ impl Warps {
     fn of_rows<T>(gpu: &Gpu, rows: usize, classes: usize) -> Option<Self> {
         let multiprocessors = gpu.info().multiprocessors as usize;
         let bytes = classes * size_of::<T>();
-        let are_many = rows >= Self::BLOCKS_AT_ONCE * Self::MOST * multiprocessors;
+        let are_many = rows >= Self::MOST * multiprocessors;
         let is_suited = bytes.is_multiple_of(16) && (are_many || bytes <= Self::SHORT);
         // Few rows are spread over all multiprocessors.
         let warps = rows.div_ceil(multiprocessors).clamp(1, Self::MOST);
-        let blocks = rows.div_ceil(warps).min(Self::BLOCKS_AT_ONCE * multiprocessors);
+        let blocks = rows.div_ceil(warps).min(multiprocessors);
         is_suited.then_some(Warps { blocks, threads: Self::WIDTH * warps })
     }
 }

@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use crate::shared::float::BUFFER;
 use crate::shared::lanes::{LANES, fold, fold_pairs, join, larger};
 use crate::shared::tasks::GRAIN;
-use crate::shared::{BLOCK, COMMON, Float, entry, vectorise};
+use crate::shared::{BLOCK, COMMON, Float, MOST_BLOCKS, entry, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/reductions.cu")).named("reductions.cu").headers(COMMON);
@@ -34,9 +34,6 @@ const CACHES: usize = 4;
 
 /// Threads of a block of device code.
 const THREADS: usize = 256;
-
-/// Most blocks of device code: REDUCTION_MOST_BLOCKS.
-const MOST_BLOCKS: usize = 2048;
 
 /// out ← Σ x
 #[kernel_bench(

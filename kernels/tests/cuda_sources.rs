@@ -204,7 +204,7 @@ fn constants_of_the_same_name_are_the_same_in_rust_and_in_cuda() {
     assert!(shared >= 6, "only {shared} constants are known on both sides");
 }
 
-/// A constant that has another name in CUDA says so: `/// Most blocks: REDUCTION_MOST_BLOCKS there.`
+/// A constant that has another name in CUDA, or is in a header, says so: `/// Blocks at most: MOST_BLOCKS there.`
 #[test]
 fn a_constant_that_names_its_twin_in_cuda_is_the_same() {
     let cuda = files("kernels/cuda", "cu").into_iter().chain(files("kernels/cuda", "cuh"));
@@ -225,7 +225,9 @@ fn a_constant_that_names_its_twin_in_cuda_is_the_same() {
                 continue;
             }
             let comment = std::mem::take(&mut comment);
-            let [(here, number)] = constants(line, &["const ", "pub(super) const "])[..] else {
+            let [(here, number)] =
+                constants(line, &["const ", "pub const ", "pub(super) const "])[..]
+            else {
                 continue;
             };
             let is_part = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';

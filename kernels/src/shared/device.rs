@@ -5,10 +5,15 @@ use kbench::{Declined, Gpu, GpuResult};
 /// The headers that all CUDA sources of the library may include.
 pub const COMMON: &[(&str, &str)] = &[
     ("common.cuh", include_str!("../../cuda/common.cuh")),
+    ("copies.cuh", include_str!("../../cuda/copies.cuh")),
     ("matmul_plain.cuh", include_str!("../../cuda/matmul_plain.cuh")),
     ("matmul_tensor.cuh", include_str!("../../cuda/matmul_tensor.cuh")),
+    ("meeting.cuh", include_str!("../../cuda/meeting.cuh")),
     ("wgmma.cuh", include_str!("../../cuda/wgmma.cuh")),
 ];
+
+/// Blocks of a grid that have one result, at most: MOST_BLOCKS of meeting.cuh.
+pub const MOST_BLOCKS: usize = 8192;
 
 /// Declines on a device without the instructions for groups of four warps, which one generation alone has.
 pub fn needs_hopper(gpu: &Gpu) -> GpuResult<()> {

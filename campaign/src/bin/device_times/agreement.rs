@@ -148,7 +148,7 @@ C++: the slowest process takes up to 11.1 % longer than the fastest (graph, saxp
     #[test]
     fn the_published_table_is_what_was_recorded() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-        let recorded = root.join("results/gpu-yardstick-2026-11-15.csv");
+        let recorded = root.join("results/gpu-yardstick-2026-11-16.csv");
         let recorded = crate::record::read(&recorded).expect("the record");
         let document = root.join("../docs/gpu.md");
         let document = std::fs::read_to_string(document).expect("the document");
