@@ -7,7 +7,7 @@ use super::findings::findings;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
 use super::overview::{heading, overview};
 use super::remarks::{remarks, wrapped};
-use super::{MemoryReport, Report, RowReport, Status, Style, units};
+use super::{MemoryReport, Report, RowReport, Seconds, Status, Style, units};
 use crate::environment::Environment;
 use crate::gauge::CounterFigures;
 
@@ -174,9 +174,19 @@ fn sensitivity_lines(report: &Report) -> String {
     let is_open = |words: &str| words.ends_with("inconclusive");
     let open = comparisons().filter(|c| c.verdict.as_deref().is_some_and(is_open)).count();
     if open > 0 {
-        let _ = writeln!(text, "{open} inconclusive: try --thorough or --measurement-time");
+        let _ = writeln!(text, "{open} inconclusive: {}", remedy(&report.seconds));
     }
     text
+}
+
+/// What would decide more comparisons: more time for each row does not help where the time for all of them was short.
+fn remedy(seconds: &Seconds) -> &'static str {
+    /// Of the budget; a run that stops for another reason has more left than this.
+    const SPENT: f64 = 0.95;
+    match seconds.measuring >= SPENT * seconds.budget {
+        true => "try a longer --budget, or select less (--kernel, --size, --type)",
+        false => "try --thorough or --measurement-time",
+    }
 }
 
 /// How many processes measured, and how busy the machine was meanwhile.
@@ -265,6 +275,14 @@ mod tests {
             git_commit: None,
             ..Environment::read()
         }
+    }
+
+    #[test]
+    fn what_is_open_is_decided_by_what_was_short() {
+        let short = Seconds { measuring: 119.9, budget: 120.0, ..Seconds::default() };
+        assert!(remedy(&short).contains("--budget"));
+        let plenty = Seconds { measuring: 30.0, ..short };
+        assert!(remedy(&plenty).contains("--measurement-time"));
     }
 
     #[test]
