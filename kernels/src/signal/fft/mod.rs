@@ -339,12 +339,12 @@ fn stack_step(transform: &Transform, x: &Shared<'_, f32>, columns: usize, blocks
     });
 }
 
-/// The sums of the definition for short lengths and primes, and by transforms of a part of the length otherwise.
-fn fft_in_f64(x: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    use std::f64::consts::TAU;
+/// The sums of the definition for short lengths and primes, and by transforms of a part of the length otherwise. `turns` are
+/// e^(−2πi·k/N) for all k < N, a multiple of the length.
+fn fft_in_f64(x: &[(f64, f64)], turns: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let n = x.len();
     let turned = |(re, im): (f64, f64), numerator: usize| {
-        let (sin, cos) = (-TAU * (numerator % n) as f64 / n as f64).sin_cos();
+        let (cos, sin) = turns[numerator % n * (turns.len() / n)];
         (re * cos - im * sin, re * sin + im * cos)
     };
     let add = |sum: (f64, f64), term: (f64, f64)| (sum.0 + term.0, sum.1 + term.1);
@@ -355,7 +355,7 @@ fn fft_in_f64(x: &[(f64, f64)]) -> Vec<(f64, f64)> {
         return (0..n).map(sum).collect();
     };
     let part = |first: usize| {
-        fft_in_f64(&x.iter().skip(first).step_by(factor).copied().collect::<Vec<_>>())
+        fft_in_f64(&x.iter().skip(first).step_by(factor).copied().collect::<Vec<_>>(), turns)
     };
     let parts: Vec<_> = match n < 1 << 14 {
         true => (0..factor).map(part).collect(),
@@ -371,12 +371,17 @@ fn fft_in_f64(x: &[(f64, f64)]) -> Vec<(f64, f64)> {
 
 /// Transforms all columns of matrices with rows of `stride` numbers.
 fn along_f64(x: &mut [f64], length: usize, stride: usize) {
+    let turn = |k: usize| {
+        let (sin, cos) = (-std::f64::consts::TAU * k as f64 / length as f64).sin_cos();
+        (cos, sin)
+    };
+    let turns: Vec<_> = (0..length).map(turn).collect();
     for block in x.chunks_exact_mut(2 * length * stride) {
         for first in 0..stride {
             let place = |i: usize| 2 * (i * stride + first);
             let numbers: Vec<_> =
                 (0..length).map(|i| (block[place(i)], block[place(i) + 1])).collect();
-            for (i, (re, im)) in fft_in_f64(&numbers).into_iter().enumerate() {
+            for (i, (re, im)) in fft_in_f64(&numbers, &turns).into_iter().enumerate() {
                 [block[place(i)], block[place(i) + 1]] = [re, im];
             }
         }
