@@ -20,6 +20,7 @@ build() {
     local tests
     tests=$(cargo test --release --no-run --message-format json \
         --package kbench-core --features kbench-core/cuda --test device \
+        --package kernels --features kernels/cuda --test on_device \
         --package campaign --test gpu | sed -n '/"kind":\["test"\]/s/.*"executable":"\([^"]*\)".*/\1/p')
     for executable in $tests; do
         local name=${executable##*/}

@@ -119,8 +119,8 @@ static __device__ __forceinline__ void start_scores(const Plan<T, HEAD_DIM>& pla
     for (unsigned int step = 0; step < HEAD_DIM / 16; ++step) {
         const unsigned int panel = step * 16 / PANEL;
         const unsigned int within = step * 16 % PANEL * sizeof(T);
-        const unsigned long long queries = describe(q_tile + panel * GROUP_QUERIES * 128 + within);
-        const unsigned long long keys = describe(k_tile + panel * KEYS * 128 + within);
+        const unsigned long long queries = describe_rows(q_tile + panel * GROUP_QUERIES * 128 + within);
+        const unsigned long long keys = describe_rows(k_tile + panel * KEYS * 128 + within);
         multiply(T(), scores, queries, keys, step > 0);
     }
     end_of_products();
@@ -134,7 +134,7 @@ static __device__ __forceinline__ void start_values(const Plan<T, HEAD_DIM>& pla
     begin_products();
 #pragma unroll
     for (unsigned int step = 0; step < KEYS / 16; ++step) {
-        multiply_columns(T(), running.sums, weights + 4 * step, describe(v_tile + step * 16 * 128, KEYS * 128));
+        multiply_columns(T(), running.sums, weights + 4 * step, describe_columns(v_tile + step * 16 * 128, KEYS * 128));
     }
     end_of_products();
 }

@@ -10,7 +10,7 @@ static __device__ __forceinline__ unsigned int shared_address(const void* pointe
 
 // ---- copies
 
-// BYTES that arrive later, or zeros where they do not exist; even then `from` must be an address that could be read.
+// BYTES that arrive later, or zeros where they do not exist; then nothing is read.
 template <unsigned int BYTES = 16>
 static __device__ __forceinline__ void copy_later(unsigned int to, const void* from, bool exists) {
     const unsigned int bytes = exists ? BYTES : 0;
@@ -29,7 +29,7 @@ template <unsigned int PENDING> static __device__ __forceinline__ void wait_for_
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 }
 
-// Waits for all of them.
+// Waits for all of them, also for those that no `end_of_copies` follows.
 static __device__ __forceinline__ void wait_for_copies() { asm volatile("cp.async.wait_all;" ::: "memory"); }
 
 // What this thread wrote to shared memory may be read by the matrix units, once others know of it.

@@ -59,8 +59,12 @@ static __device__ __forceinline__ void mse(const T* x, const T* y, float* out, s
     meeting.add_up(reduce_block<Sum>(sum, partial), 1.0f / static_cast<float>(n), out);
 }
 
+// As many blocks as a multiprocessor holds threads for.
 #define MSE(T, suffix)                                                                                                 \
-    extern "C" __global__ void mse_##suffix(const T* x, const T* y, float* out, size_t n) { mse(x, y, out, n); }
+    extern "C" __global__ void __launch_bounds__(512, 4)                                                               \
+        mse_##suffix(const T* x, const T* y, float* out, size_t n) {                                                   \
+        mse(x, y, out, n);                                                                                             \
+    }
 FOR_FLOATS(MSE)
 
 // ---- cross entropy
@@ -89,8 +93,9 @@ struct Exponentials {
     float max = -infinity();
     float sum = 0.0f;
 
-    // What is subtracted from exponents of two for a maximum. −∞ − (−∞) is no number, and e^−∞ is 0 anyway.
-    static __device__ __forceinline__ float shift(float max) { return max == -infinity() ? 0.0f : LOG2_E * max; }
+    // What is subtracted from exponents of two for a maximum: a finite number, also where there is none yet, or it is so low
+    // that the product is not, as that of a mask may be. Such numbers count as e^−∞.
+    static __device__ __forceinline__ float shift(float max) { return LOG2_E * fmaxf(max, -2e38f); }
 
     // The sum for a larger maximum.
     __device__ __forceinline__ float scaled(float higher) const {
@@ -211,6 +216,8 @@ static __device__ __forceinline__ void cross_entropy_by_warps(
     const Meeting meeting;
     const unsigned int lane = threadIdx.x % WARP;
     const unsigned int length = classes / Pack<T>::LENGTH;
+    // The next row begins where this one would go on.
+    const bool ends_even = (length + STEP - 1) / STEP % 2 == 1;
     const size_t warps = static_cast<size_t>(gridDim.x) * (blockDim.x / WARP);
     // Neighbouring rows are different blocks', so that the last rows, which are not enough for all warps, are shared by all.
     size_t r = static_cast<size_t>(threadIdx.x / WARP) * gridDim.x + blockIdx.x;
@@ -233,15 +240,23 @@ static __device__ __forceinline__ void cross_entropy_by_warps(
                 const bool has_odd = first + STEP < length;
                 if (has_odd) {
                     ask(odd, row, length, first + STEP + lane);
+                } else if (has_next) {
+                    ask(odd, next, length, lane);
                 }
                 part.add(even);
                 if (first + 2 * STEP < length) {
                     ask(even, row, length, first + 2 * STEP + lane);
-                } else if (has_next) {
+                } else if (has_odd && has_next) {
                     ask(even, next, length, lane);
                 }
                 if (has_odd) {
                     part.add(odd);
+                }
+            }
+            if (ends_even) {
+#pragma unroll
+                for (unsigned int p = 0; p < WARP_PACKS; ++p) {
+                    even[p] = odd[p];
                 }
             }
             const float max = reduce_warp<Max>(part.max);

@@ -178,8 +178,8 @@ template <typename Shape, unsigned int THREADS> struct Copiers {
 template <typename T, typename Shape, typename Sum>
 static __device__ __forceinline__ void multiply_stage(
     Sum (&sums)[Shape::SUMS], unsigned int stage, unsigned int first_row, bool accumulate) {
-    const unsigned long long left = describe(stage + first_row * STAGE_BYTES);
-    const unsigned long long right = describe(stage + Shape::LEFT_BYTES);
+    const unsigned long long left = describe_rows(stage + first_row * STAGE_BYTES);
+    const unsigned long long right = describe_rows(stage + Shape::LEFT_BYTES);
 #pragma unroll
     for (unsigned int step = 0; step < STAGE_BYTES / STEP_BYTES; ++step) {
         const unsigned int along = step * STEP_BYTES >> 4;
@@ -316,12 +316,6 @@ static __device__ __forceinline__ void store_pair(T* c, size_t m, size_t n, size
     }
 }
 
-// Two 16-bit floats in a word.
-template <typename T> static __device__ __forceinline__ unsigned int pair_of(float first, float second) {
-    const Pair<T> pair{{narrow<T>(first), narrow<T>(second)}};
-    return *reinterpret_cast<const unsigned int*>(&pair);
-}
-
 // Stores sums as 16-bit floats. Neighbouring lanes swap words, so that each has four neighbours of a row, and two lanes
 // write a whole sector of memory.
 template <typename T, typename Shape>
@@ -343,8 +337,8 @@ static __device__ __forceinline__ void store_halves(
         for (unsigned int i = 0; i < Shape::SUMS; i += 8) {
 #pragma unroll
             for (unsigned int below = 0; below < 2; ++below) {
-                const unsigned int near = pair_of<T>(sums[half][i + 2 * below], sums[half][i + 2 * below + 1]);
-                const unsigned int far = pair_of<T>(sums[half][i + 2 * below + 4], sums[half][i + 2 * below + 5]);
+                const unsigned int near = narrow_pair(T(), sums[half][i + 2 * below], sums[half][i + 2 * below + 1]);
+                const unsigned int far = narrow_pair(T(), sums[half][i + 2 * below + 4], sums[half][i + 2 * below + 5]);
                 const unsigned int other = __shfl_xor_sync(ALL_LANES, is_odd ? near : far, 1);
                 const uint2 four = is_odd ? uint2{other, far} : uint2{near, other};
                 const size_t row = first_row + 8 * below;

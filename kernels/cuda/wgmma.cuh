@@ -1,4 +1,5 @@
-// The matrix units of Hopper: four warps multiply matrices in shared memory, with the sums in their registers.
+// The matrix units of Hopper: four warps multiply matrices in shared memory, of which the left one may be in their registers, as
+// the sums are.
 //
 // Facts are from NVIDIA's "Parallel Thread Execution ISA", chapter "Asynchronous Warpgroup Level Matrix Instructions".
 #pragma once
@@ -9,16 +10,19 @@
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 // Rows of 128 bytes from an address in shared memory on, as instructions are told of them: groups of eight rows are 1024
-// bytes apart, in the swizzle of 128 bytes. The distance of panels is that to the next 64 columns of a matrix whose columns
-// are multiplied; otherwise it has no meaning with this swizzle.
-static __device__ __forceinline__ unsigned long long describe(unsigned int address, unsigned int panel_bytes = 16) {
+// bytes apart, in the swizzle of 128 bytes. If rows are multiplied, a second distance has no meaning with this swizzle; if
+// columns are, it is that from 64 of them to the next, which are in another panel.
+static __device__ __forceinline__ unsigned long long describe_columns(unsigned int address, unsigned int panel_bytes) {
     return (address & 0x3ffff) >> 4 | static_cast<unsigned long long>(panel_bytes >> 4) << 16 | 1024ull >> 4 << 32 | 1ull << 62;
 }
+
+static __device__ __forceinline__ unsigned long long describe_rows(unsigned int address) { return describe_columns(address, 16); }
 
 // The registers with sums are as the threads left them.
 static __device__ __forceinline__ void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 static __device__ __forceinline__ void end_of_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 
+// Waits until all but the last PENDING batches of products are done.
 template <unsigned int PENDING> static __device__ __forceinline__ void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }

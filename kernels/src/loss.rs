@@ -17,8 +17,9 @@ use crate::shared::{COMMON, Float, MOST_BLOCKS, entry, math, reduce, vectorise};
 const SOURCE: Source =
     Source::new(include_str!("../cuda/loss.cu")).named("loss.cu").headers(COMMON);
 
-/// Threads that a multiprocessor holds at once, on most devices.
+/// Threads and blocks that a multiprocessor holds at once, on most devices.
 const RESIDENT_THREADS: usize = 2048;
+const RESIDENT_BLOCKS: usize = 32;
 
 /// out ← mean((x − y)²)
 #[kernel_bench(
@@ -45,7 +46,7 @@ pub fn mse_rayon<T: Float>(x: &[T], y: &[T], out: &mut [f32]) {
     out.fill((sum_on_all_cores(0..x.len(), GRAIN, &part) / x.len() as f64) as f32);
 }
 
-/// [`mse`] on a GPU: as many blocks as it holds at once, of which the last one adds up what all have found.
+/// [`mse`] on a GPU: as many blocks as it holds at once, of which one adds up what all have found.
 #[kernel_bench(of = mse, cuda, types = [f32, f16, bf16])]
 pub fn mse_cuda<T: Float>(
     gpu: &Gpu,
@@ -136,8 +137,8 @@ pub fn cross_entropy_unfused<T: Float>(logits: &[T], targets: &[u32], out: &mut 
     });
 }
 
-/// [`cross_entropy`] on a GPU: a warp for a row at a time, or a block where rows are few and long; the last of all blocks adds
-/// up what they have found.
+/// [`cross_entropy`] on a GPU: a warp for a row at a time, or a block where rows are few and long; one of the blocks adds up what
+/// all have found.
 #[kernel_bench(of = cross_entropy, cuda, types = [f32, f16, bf16])]
 pub fn cross_entropy_cuda<T: Float>(
     gpu: &Gpu,
@@ -172,7 +173,8 @@ pub fn cross_entropy_unfused_cuda<T: Float>(
     let threads = threads_for_row::<T>(classes);
     let kernel = gpu.kernel(SOURCE, entry!(T, "log_probabilities"))?.grid(rows).block(threads);
     kernel.arg(logits).arg(&log_probabilities).arg(classes).launch()?;
-    let kernel = gpu.kernel(SOURCE, "mean_of_targets")?.over(rows.min(MOST_BLOCKS), 256);
+    let blocks = rows.div_ceil(256).min(resident_blocks(gpu, 256));
+    let kernel = gpu.kernel(SOURCE, "mean_of_targets")?.grid(blocks).block(256);
     kernel.arg(&log_probabilities).arg(targets).arg(out).arg(rows).arg(classes).launch()
 }
 
@@ -273,7 +275,8 @@ fn sum_on_all_cores(
 
 /// Blocks of so many threads that a device holds at once, when nothing but their threads limits it.
 fn resident_blocks(gpu: &Gpu, threads: usize) -> usize {
-    (gpu.info().multiprocessors as usize * (RESIDENT_THREADS / threads)).min(MOST_BLOCKS)
+    let of_multiprocessor = (RESIDENT_THREADS / threads).min(RESIDENT_BLOCKS);
+    (gpu.info().multiprocessors as usize * of_multiprocessor).min(MOST_BLOCKS)
 }
 
 /// Blocks of device code whose warps have a row at a time each.
@@ -296,9 +299,9 @@ impl Warps {
         let bytes = classes * size_of::<T>();
         let are_many = rows >= Self::MOST * multiprocessors;
         let is_suited = bytes.is_multiple_of(16) && (are_many || bytes <= Self::SHORT);
-        // Few rows are spread over all multiprocessors.
+        // Few rows are spread over all multiprocessors: the first warp of every block has one.
         let warps = rows.div_ceil(multiprocessors).clamp(1, Self::MOST);
-        let blocks = rows.div_ceil(warps).min(multiprocessors);
+        let blocks = rows.min(multiprocessors);
         is_suited.then_some(Warps { blocks, threads: Self::WIDTH * warps })
     }
 }
@@ -319,6 +322,19 @@ mod tests {
         for kernel in [cross_entropy::<f32>, cross_entropy_rayon, cross_entropy_unfused] {
             kernel(&[1.0, 2.0, 3.0, 4.0], &[0, 2], &mut out);
             assert!(out[0].is_nan());
+        }
+    }
+
+    #[test]
+    fn the_lowest_numbers_count_as_nothing() {
+        for mask in [f32::MIN, f32::NEG_INFINITY] {
+            let mut logits = [mask; 300];
+            logits[..2].copy_from_slice(&[1.0, 1.0]);
+            let mut out = [0.0];
+            for kernel in [cross_entropy::<f32>, cross_entropy_rayon, cross_entropy_unfused] {
+                kernel(&logits, &[1], &mut out);
+                assert!((out[0] - std::f32::consts::LN_2).abs() < 1e-6, "{mask}: {}", out[0]);
+            }
         }
     }
 
