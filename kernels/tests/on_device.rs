@@ -6,7 +6,7 @@
 use half::{bf16, f16};
 use kbench::{Gpu, GpuResult};
 use kernels::loss::{cross_entropy_cuda, cross_entropy_rayon};
-use kernels::reductions::{argmax_cuda, sum_cuda};
+use kernels::reductions::{argmax, argmax_cuda, sum, sum_cuda};
 use kernels::shared::Float;
 
 /// The first device; none, and the reason on standard error, where there is none.
@@ -97,14 +97,28 @@ fn blocks_meet_again_in_every_call() -> GpuResult<()> {
     let slices: Vec<_> = slices.collect::<GpuResult<_>>()?;
     let mut known = [None; 4];
     for _ in 0..50 {
-        for (x, known) in slices.iter().zip(&mut known) {
-            let (mut sum, mut value) = (gpu.zeros::<f32>(1)?, gpu.zeros::<f32>(1)?);
+        for ((x, length), known) in slices.iter().zip(lengths).zip(&mut known) {
+            let (mut total, mut value) = (gpu.zeros::<f32>(1)?, gpu.zeros::<f32>(1)?);
             let mut index = gpu.zeros::<u32>(1)?;
-            sum_cuda(&gpu, x, &mut sum)?;
+            sum_cuda(&gpu, x, &mut total)?;
             argmax_cuda(&gpu, x, &mut value, &mut index)?;
-            let found = (gpu.download(&sum)?[0].to_bits(), gpu.download(&index)?[0]);
-            assert_eq!(*known.get_or_insert(found), found, "{}", x.len());
+            let (total, index) = (gpu.download(&total)?[0], gpu.download(&index)?[0]);
+            let expected = *known.get_or_insert_with(|| {
+                is_right(&numbers[..length], total, index);
+                (total.to_bits(), index)
+            });
+            assert_eq!((total.to_bits(), index), expected, "{length}");
         }
     }
     Ok(())
+}
+
+/// The sum and the place of the largest number are those that the CPU finds.
+fn is_right(x: &[f32], total: f32, index: u32) {
+    let (mut exact, mut value, mut place) = ([0.0], [0.0], [0]);
+    sum(x, &mut exact);
+    argmax(x, &mut value, &mut place);
+    let size: f32 = x.iter().map(|x| x.abs()).sum();
+    assert!((total - exact[0]).abs() <= 1e-5 * size, "{}: {total} for {exact:?}", x.len());
+    assert_eq!(index, place[0], "{}", x.len());
 }

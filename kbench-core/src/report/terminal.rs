@@ -179,12 +179,12 @@ fn sensitivity_lines(report: &Report) -> String {
     text
 }
 
-/// What would decide more comparisons: more time for each row does not help where the time for all of them was short.
+/// What would decide more comparisons: more time for each row alone does not help where the time for all of them was spent.
 fn remedy(seconds: &Seconds) -> &'static str {
     /// Of the budget; a run that stops for another reason has more left than this.
     const SPENT: f64 = 0.95;
     match seconds.measuring >= SPENT * seconds.budget {
-        true => "try a longer --budget, or select less (--kernel, --size, --type)",
+        true => "try --thorough, a longer --budget, or select less (--kernel, --size, --type)",
         false => "try --thorough or --measurement-time",
     }
 }
