@@ -1,6 +1,7 @@
 // Losses: all of the data becomes one number.
 
 #include "meeting.cuh"
+#include "tally.cuh"
 
 // Vectors of 16 bytes of each array that a thread asks for before it looks at the first of them.
 static constexpr unsigned int PACKS = 2;
@@ -10,13 +11,17 @@ static constexpr unsigned int WARP_PACKS = 4;
 
 // ---- mean squared error
 
-// sums[i] ← sums[i] + (x[i] − y[i])²
+// Sums of a thread, so that an addition does not wait for the last one. With more of them a multiprocessor would have registers
+// for fewer threads.
+static constexpr unsigned int SUMS = 4;
+
+// Adds all (x[i] − y[i])² to the sums in turn.
 template <typename T>
-static __device__ __forceinline__ void add_squares(const Pack<T>& x, const Pack<T>& y, float (&sums)[Pack<T>::LENGTH]) {
+static __device__ __forceinline__ void add_squares(const Pack<T>& x, const Pack<T>& y, float (&sums)[SUMS]) {
 #pragma unroll
     for (unsigned int i = 0; i < Pack<T>::LENGTH; ++i) {
         const float difference = widen(x.values[i]) - widen(y.values[i]);
-        sums[i] += difference * difference;
+        sums[i % SUMS] += difference * difference;
     }
 }
 
@@ -29,7 +34,7 @@ static __device__ __forceinline__ void mse(const T* x, const T* y, float* out, s
     const size_t packs = is_aligned(x) && is_aligned(y) ? n / LENGTH : 0;
     const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
     const size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    float sums[LENGTH] = {};
+    float sums[SUMS] = {};
     size_t at = first;
     for (; at + (PACKS - 1) * step < packs; at += PACKS * step) {
         Pack<T> left[PACKS];
@@ -53,15 +58,14 @@ static __device__ __forceinline__ void mse(const T* x, const T* y, float* out, s
         sum += difference * difference;
     }
 #pragma unroll
-    for (unsigned int i = 0; i < LENGTH; ++i) {
+    for (unsigned int i = 0; i < SUMS; ++i) {
         sum += sums[i];
     }
     meeting.add_up(reduce_block<Sum>(sum, partial), 1.0f / static_cast<float>(n), out);
 }
 
-// As many blocks as a multiprocessor holds threads for.
 #define MSE(T, suffix)                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(512, 4)                                                               \
+    extern "C" __global__ void __launch_bounds__(512)                                                                  \
         mse_##suffix(const T* x, const T* y, float* out, size_t n) {                                                   \
         mse(x, y, out, n);                                                                                             \
     }
@@ -165,23 +169,23 @@ static __device__ __forceinline__ float log_sum_exp(const T* row, size_t classes
     return max + logf(reduce_block<Sum>(mine.scaled(max), sums));
 }
 
-// out ← mean over rows of ln Σ exp(row) − row[target], a block for a row at a time. What counts is the sum of thread 0.
+// out ← mean over rows of ln Σ exp(row) − row[target], a block for a row at a time.
 template <typename T>
 static __device__ __forceinline__ void cross_entropy(
     const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {
     __shared__ float maxima[MOST_WARPS];
     __shared__ float sums[MOST_WARPS];
-    const Meeting meeting;
-    float sum = 0.0f;
+    const Tally tally;
+    float loss = 0.0f;
     unsigned int target = targets[blockIdx.x];
     for (size_t r = blockIdx.x; r < rows; r += gridDim.x) {
         const T* const row = logits + r * classes;
         // Asked for before the row and used after it, and the target a row ahead, so that no thread waits for them.
         const float logit = target < classes ? widen(row[target]) : nanf("");
         target = r + gridDim.x < rows ? targets[r + gridDim.x] : 0;
-        sum += log_sum_exp(row, classes, maxima, sums) - logit;
+        loss += log_sum_exp(row, classes, maxima, sums) - logit;
     }
-    meeting.add_up(sum, 1.0f / static_cast<float>(rows), out);
+    tally.add_up(threadIdx.x == 0 ? loss : 0.0f, rows, out);
 }
 
 // ---- the same, of rows of whole packs, with a warp for a row at a time
@@ -212,8 +216,7 @@ template <typename T>
 static __device__ __forceinline__ void cross_entropy_by_warps(
     const T* logits, const unsigned int* targets, float* out, size_t rows, size_t classes) {
     constexpr unsigned int STEP = WARP_PACKS * WARP;
-    __shared__ float partial[MOST_WARPS];
-    const Meeting meeting;
+    const Tally tally;
     const unsigned int lane = threadIdx.x % WARP;
     const unsigned int length = classes / Pack<T>::LENGTH;
     // The next row begins where this one would go on.
@@ -221,7 +224,7 @@ static __device__ __forceinline__ void cross_entropy_by_warps(
     const size_t warps = static_cast<size_t>(gridDim.x) * (blockDim.x / WARP);
     // Neighbouring rows are different blocks', so that the last rows, which are not enough for all warps, are shared by all.
     size_t r = static_cast<size_t>(threadIdx.x / WARP) * gridDim.x + blockIdx.x;
-    float sum = 0.0f;
+    float loss = 0.0f;
     if (r < rows) {
         const T* row = logits + r * classes;
         unsigned int target = targets[r];
@@ -260,12 +263,11 @@ static __device__ __forceinline__ void cross_entropy_by_warps(
                 }
             }
             const float max = reduce_warp<Max>(part.max);
-            sum += max + logf(reduce_warp<Sum>(part.scaled(max))) - logit;
+            loss += max + logf(reduce_warp<Sum>(part.scaled(max))) - logit;
             row = next;
         }
     }
-    sum = reduce_block<Sum>(lane == 0 ? sum : 0.0f, partial);
-    meeting.add_up(sum, 1.0f / static_cast<float>(rows), out);
+    tally.add_up(loss, rows, out);
 }
 
 #define CROSS_ENTROPY(T, suffix)                                                                                       \
@@ -303,13 +305,12 @@ FOR_FLOATS(LOG_PROBABILITIES)
 // out ← −mean over rows of log_probabilities[row, target], a thread for a row at a time.
 extern "C" __global__ void mean_of_targets(
     const float* log_probabilities, const unsigned int* targets, float* out, size_t rows, size_t classes) {
-    __shared__ float partial[MOST_WARPS];
-    const Meeting meeting;
-    float sum = 0.0f;
+    const Tally tally;
+    float loss = 0.0f;
     const size_t step = static_cast<size_t>(gridDim.x) * blockDim.x;
     for (size_t r = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; r < rows; r += step) {
         const unsigned int target = targets[r];
-        sum += target < classes ? log_probabilities[r * classes + target] : nanf("");
+        loss -= target < classes ? log_probabilities[r * classes + target] : nanf("");
     }
-    meeting.add_up(reduce_block<Sum>(sum, partial), -1.0f / static_cast<float>(rows), out);
+    tally.add_up(reduce_warp<Sum>(loss), rows, out);
 }

@@ -2,7 +2,7 @@
 //!
 //! One sum of 10⁷ terms in f32 would lose half of its digits. On the CPU, stretches of the data are summed in f32, each in
 //! many lanes, and the stretches in f64; on a GPU every thread has few terms, and threads and blocks are joined as a tree.
-//! The order of all sums is fixed, so a result has the same bits in every call.
+//! The order of all sums is fixed, or they are of whole numbers, so a result has the same bits in every call.
 
 use std::ops::Range;
 
@@ -12,7 +12,7 @@ use crate::shared::float::BUFFER;
 use crate::shared::lanes::{self, LANES};
 use crate::shared::scratch::with_scratch;
 use crate::shared::tasks::{GRAIN, rows_per_task};
-use crate::shared::{COMMON, Float, MOST_BLOCKS, entry, math, reduce, vectorise};
+use crate::shared::{COMMON, Float, MOST_BLOCKS, MOST_TALLIED, entry, math, reduce, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/loss.cu")).named("loss.cu").headers(COMMON);
@@ -276,7 +276,8 @@ fn sum_on_all_cores(
 /// Blocks of so many threads that a device holds at once, when nothing but their threads limits it.
 fn resident_blocks(gpu: &Gpu, threads: usize) -> usize {
     let of_multiprocessor = (RESIDENT_THREADS / threads).min(RESIDENT_BLOCKS);
-    (gpu.info().multiprocessors as usize * of_multiprocessor).min(MOST_BLOCKS)
+    let resident = gpu.info().multiprocessors as usize * of_multiprocessor;
+    resident.min(MOST_BLOCKS).min(MOST_TALLIED / threads.div_ceil(Warps::WIDTH))
 }
 
 /// Blocks of device code whose warps have a row at a time each.

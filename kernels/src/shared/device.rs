@@ -9,11 +9,15 @@ pub const COMMON: &[(&str, &str)] = &[
     ("matmul_plain.cuh", include_str!("../../cuda/matmul_plain.cuh")),
     ("matmul_tensor.cuh", include_str!("../../cuda/matmul_tensor.cuh")),
     ("meeting.cuh", include_str!("../../cuda/meeting.cuh")),
+    ("tally.cuh", include_str!("../../cuda/tally.cuh")),
     ("wgmma.cuh", include_str!("../../cuda/wgmma.cuh")),
 ];
 
 /// Blocks of a grid that have one result, at most: MOST_BLOCKS of meeting.cuh.
 pub const MOST_BLOCKS: usize = 8192;
+
+/// Warps of a grid that have one mean, at most: MOST_TALLIED of tally.cuh.
+pub const MOST_TALLIED: usize = 16_383;
 
 /// Declines on a device without the instructions for groups of four warps, which one generation alone has.
 pub fn needs_hopper(gpu: &Gpu) -> GpuResult<()> {

@@ -12,7 +12,7 @@ pub mod scratch;
 pub mod simd;
 pub mod tasks;
 
-pub use device::{COMMON, MOST_BLOCKS};
+pub use device::{COMMON, MOST_BLOCKS, MOST_TALLIED};
 pub(crate) use device::{entry, needs_ampere, needs_hopper};
 pub use float::{BLOCK, Float};
 pub(crate) use simd::vectorise;
