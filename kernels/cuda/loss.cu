@@ -92,18 +92,32 @@ static __device__ __forceinline__ float largest(const Pack<__nv_bfloat16>& pack)
     return largest_of_pairs<__nv_bfloat162>(pack);
 }
 
+// A maximum, or the lowest number where there is none yet, so that differences from it are numbers.
+static __device__ __forceinline__ float finite(float max) { return fmaxf(max, -3.40282347e38f); }
+
+// exp(x − max) of the x below a maximum, by one multiplication with addition and one power of two.
+class Powers {
+public:
+    // The product is rounded, which is worth no more than the last digit of the maximum. Where that is more than an exponent can
+    // be, as with the large numbers that masks are made of, x is the maximum or its power is 0, to whatever base.
+    explicit __device__ __forceinline__ Powers(float max)
+        : factor(fabsf(max) < 1e9f ? LOG2_E : 1.0f), shift(factor * finite(max)) {}
+
+    __device__ __forceinline__ float of(float x) const { return power_of_two(factor * x - shift); }
+
+private:
+    float factor;
+    float shift;
+};
+
 // Σ exp(x) of the x so far, as their maximum and Σ exp(x − maximum), so that no number is read twice.
 struct Exponentials {
     float max = -infinity();
     float sum = 0.0f;
 
-    // What is subtracted from exponents of two for a maximum: a finite number, also where there is none yet, or it is so low
-    // that the product is not, as that of a mask may be. Such numbers count as e^−∞.
-    static __device__ __forceinline__ float shift(float max) { return LOG2_E * fmaxf(max, -2e38f); }
-
     // The sum for a larger maximum.
     __device__ __forceinline__ float scaled(float higher) const {
-        return sum * power_of_two(LOG2_E * max - shift(higher));
+        return sum * power_of_two(LOG2_E * (max - finite(higher)));
     }
 
     __device__ __forceinline__ void raise(float higher) {
@@ -113,7 +127,7 @@ struct Exponentials {
 
     __device__ __forceinline__ void add(float value) {
         raise(fmaxf(max, value));
-        sum += power_of_two(LOG2_E * value - shift(max));
+        sum += Powers(max).of(value);
     }
 
     template <unsigned int COUNT, typename T> __device__ __forceinline__ void add(const Pack<T> (&packs)[COUNT]) {
@@ -123,13 +137,13 @@ struct Exponentials {
             higher = fmaxf(higher, largest(packs[p]));
         }
         raise(higher);
-        const float base = shift(higher);
+        const Powers powers(higher);
         float terms[2] = {};
 #pragma unroll
         for (unsigned int p = 0; p < COUNT; ++p) {
 #pragma unroll
             for (unsigned int i = 0; i < Pack<T>::LENGTH; ++i) {
-                terms[i % 2] += power_of_two(LOG2_E * widen(packs[p].values[i]) - base);
+                terms[i % 2] += powers.of(widen(packs[p].values[i]));
             }
         }
         sum += terms[0] + terms[1];

@@ -3,7 +3,7 @@
 // Every warp adds its share to the tally of its block, and the last one of a block adds that to the tally of the grid: one atomic
 // operation each, which counts as well, so whoever is last knows the mean without a look at anything else. That is shorter than
 // a meeting (meeting.cuh), at a price: shares are whole numbers of units, as a sum of whole numbers has the same bits in any
-// order. Losses are differences of logarithms and logits, and good for much less than a unit.
+// order. That is for losses, which are differences of logarithms and logits: their rounding is many units.
 //
 // For grids of one dimension and at most MOST_TALLIED warps, one after the other.
 #pragma once

@@ -86,13 +86,13 @@ fn a_mask_is_passed_over<T: Float>(gpu: &Gpu, mask: T) -> GpuResult<()> {
 #[test]
 fn the_lowest_numbers_count_as_nothing() -> GpuResult<()> {
     let Some(gpu) = gpu() else { return Ok(()) };
-    for mask in [f32::MIN, f32::NEG_INFINITY] {
+    for mask in [-1e4, -1e9, -1e10, -1e30, f32::MIN, f32::NEG_INFINITY] {
         a_mask_is_passed_over(&gpu, mask)?;
     }
-    for mask in [bf16::MIN, bf16::NEG_INFINITY] {
+    for mask in [bf16::from_f32(-1e10), bf16::MIN, bf16::NEG_INFINITY] {
         a_mask_is_passed_over(&gpu, mask)?;
     }
-    for mask in [f16::MIN, f16::NEG_INFINITY] {
+    for mask in [f16::from_f32(-1e4), f16::MIN, f16::NEG_INFINITY] {
         a_mask_is_passed_over(&gpu, mask)?;
     }
     Ok(())
