@@ -42,10 +42,10 @@ impl Moments {
 
     #[inline(always)]
     fn add_vector(&mut self, x: &[f32; Self::LANES]) {
-        for i in 0..Self::LANES {
-            let distance = x[i] - self.centre;
-            self.sums[i] += distance;
-            self.squares[i] = distance.mul_add(distance, self.squares[i]);
+        for ((x, sum), square) in x.iter().zip(&mut self.sums).zip(&mut self.squares) {
+            let distance = x - self.centre;
+            *sum += distance;
+            *square = distance.mul_add(distance, *square);
         }
     }
 
