@@ -10,7 +10,7 @@ use crate::gauge::Counters;
 use crate::infer::{Rules, contaminated_share};
 use crate::kernel::Mode;
 use crate::measure::{Assignment, Effort, Isolation, Judge, Measured, Pass, measure_plan};
-use crate::plan::{Cell, Plan, PlanError, Selection};
+use crate::plan::{Cell, Plan, PlanError, Row, Selection};
 use crate::registry::{RegisteredKernel, Registry, RegistryError};
 use crate::report::{
     DeviceReport, PlanReport, Report, RowReport, SCHEMA, Seconds, assemble, growth_reports,
@@ -142,7 +142,7 @@ impl Suite {
     /// [`run`](Self::run), telling what goes on.
     pub fn run_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let Configuration { effort, seed, rules, search, workers, device, no_gpu, .. } =
+        let Configuration { seed, rules, search, workers, device, no_gpu, .. } =
             &self.configuration;
         let launcher = workers.launcher(&self.registry, *seed);
         let accelerator = Accelerator::find(&plan, device, *no_gpu);
@@ -151,11 +151,16 @@ impl Suite {
             Ok(()) => self.plan_in(&self.configuration.modes)?,
             Err(_) => plan,
         };
+        let has_device = accelerator.available().is_ok();
+        let runs = |row: &Row| has_device || !row.variant.implementation.is_device();
+        let rows = plan.rows().filter(|(_, row)| runs(row)).count();
+        let configuration = &self.configuration.clone().for_rows(rows);
+        let effort = &configuration.effort;
         let mut record = Record::begin();
         record.seconds.budget = effort.budget.as_secs_f64();
         let (before, throttled) = (CpuTimes::read(), Throttling::read());
         let mut stages = Stages {
-            configuration: &self.configuration,
+            configuration,
             launcher: launcher.as_ref(),
             accelerator: &accelerator,
             seconds: &mut record.seconds,
@@ -174,7 +179,7 @@ impl Suite {
         record.conduct.others = usage.as_ref().map(|usage| usage.others);
         record.conduct.steal_share = usage.as_ref().map(|usage| usage.steal_share);
         record.conduct.throttling = Throttling::read().since(throttled);
-        Ok(self.report(record, first, found.unwrap_or_default()))
+        Ok(configuration.report(record, first, found.unwrap_or_default()))
     }
 
     /// Checks what is selected on small sizes, without timing anything.
@@ -189,7 +194,7 @@ impl Suite {
         let checked = check_plan(&plan, Coverage::SmallSizes, *seed, &mut devices, watch);
         record.seconds.checking = record.started.elapsed().as_secs_f64();
         let pass = Pass { plan, checked, measured: Measured::default() };
-        Ok(self.report(record, pass, Found::default()))
+        Ok(self.configuration.report(record, pass, Found::default()))
     }
 
     /// Calls every selected CUDA variant once inside a range of the profiler's, in this process, for `ncu` and `nsys`;
@@ -225,15 +230,22 @@ impl Suite {
         let plan = self.plan()?;
         let nothing = Plan { cells: Vec::new(), ..plan };
         let pass = Pass { plan: nothing, checked: Vec::new(), measured: Measured::default() };
-        Ok(self.report(Record::begin(), pass, Found::default()))
+        Ok(self.configuration.report(Record::begin(), pass, Found::default()))
+    }
+}
+
+impl Configuration {
+    /// The same for a run with so many rows.
+    fn for_rows(self, rows: usize) -> Self {
+        Configuration { effort: self.effort.for_rows(rows), ..self }
     }
 
+    /// What was found, with all that is to be known of the run.
     fn report(&self, record: Record, first: Pass, found: Found) -> Report {
         let Record { began, environment, mut seconds, conduct, device, .. } = record;
         let ceilings = device.as_ref().and_then(|device| device.ceilings.as_ref());
         let Found { crossovers, passes } = found;
-        let Configuration { effort, threads, isolation, rules, seed, inspect, .. } =
-            &self.configuration;
+        let Configuration { effort, threads, isolation, rules, seed, inspect, .. } = self;
         let measurements = [&first].into_iter().chain(&passes).map(|p| &p.measured.measurement);
         let conduct = Conduct {
             debug_assertions: first.plan.rows().any(|(_, row)| row.variant.debug_assertions),

@@ -101,7 +101,12 @@ pub(super) const FLAGS: &[Flag] = &[
     ),
     switch("quick", Group::Effort, "a look in passing: 0.1 s per row, 20 s in all"),
     switch("thorough", Group::Effort, "for publication: 5 s per row, 15 min in all"),
-    option("budget", "TIME", Group::Effort, "wall time of all measuring (default 120s)"),
+    option(
+        "budget",
+        "TIME",
+        Group::Effort,
+        "wall time of all measuring (default 120s; over 1200 rows, 0.1s each)",
+    ),
     option("measurement-time", "TIME", Group::Effort, "time in samples per row (default 1s)"),
     option(
         "launches",

@@ -204,8 +204,10 @@ fn effort(arguments: &Arguments) -> Result<Effort, String> {
         (false, true) => Effort::thorough(),
         (false, false) => Effort::default(),
     };
+    let budget = arguments.last("budget", duration::parse)?;
     Ok(Effort {
-        budget: arguments.last("budget", duration::parse)?.unwrap_or(preset.budget),
+        budget: budget.unwrap_or(preset.budget),
+        budget_rows: preset.budget_rows.filter(|_| budget.is_none()),
         measurement_time: arguments
             .last("measurement-time", duration::parse)?
             .unwrap_or(preset.measurement_time),
@@ -330,6 +332,8 @@ mod tests {
     fn effort_flags_refine_their_preset() {
         let effort = options(&["--quick", "--budget", "5s"]).expect("valid").configuration.effort;
         assert_eq!(effort.budget, Duration::from_secs(5));
+        let rows = |given: &[&str]| options(given).expect("valid").configuration.effort.budget_rows;
+        assert_eq!((rows(&[]), rows(&["--budget", "2m"])), (Effort::default().budget_rows, None));
         assert_eq!(effort.measurement_time, Effort::quick().measurement_time);
     }
 

@@ -15,6 +15,9 @@ pub struct Effort {
     /// Wall time of the whole measuring stage.
     #[serde(serialize_with = "seconds")]
     pub budget: Duration,
+    /// How many rows that is for, where it is nobody's wish: a run with more of them takes longer.
+    #[serde(skip)]
+    pub budget_rows: Option<usize>,
     /// Time spent in timed samples per row, unless `samples` says otherwise.
     #[serde(serialize_with = "seconds")]
     pub measurement_time: Duration,
@@ -41,6 +44,7 @@ impl Effort {
     pub fn quick() -> Self {
         Effort {
             budget: Duration::from_secs(20),
+            budget_rows: None,
             measurement_time: Duration::from_millis(100),
             warm_up: Duration::from_millis(5),
             launches: Some(1),
@@ -56,6 +60,12 @@ impl Effort {
             warm_up: Duration::from_millis(100),
             ..Effort::default()
         }
+    }
+
+    /// The same for a run with so many rows.
+    pub(crate) fn for_rows(&self, rows: usize) -> Self {
+        let growth = self.budget_rows.map_or(1.0, |own| (rows as f64 / own as f64).max(1.0));
+        Effort { budget: self.budget.mul_f64(growth), ..self.clone() }
     }
 
     /// What workers need to know of it to calibrate.
@@ -83,6 +93,7 @@ impl Default for Effort {
     fn default() -> Self {
         Effort {
             budget: Duration::from_secs(120),
+            budget_rows: Some(1200),
             measurement_time: Duration::from_secs(1),
             samples: None,
             warm_up: Duration::from_millis(20),
@@ -96,6 +107,16 @@ impl Default for Effort {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_rows_take_longer_unless_a_budget_was_given() {
+        let seconds = |effort: Effort, rows| effort.for_rows(rows).budget.as_secs();
+        assert_eq!([2, 1200, 3000].map(|rows| seconds(Effort::default(), rows)), [120, 120, 300]);
+        assert_eq!([2, 3000].map(|rows| seconds(Effort::thorough(), rows)), [900, 2250]);
+        assert_eq!(seconds(Effort::quick(), 3000), 20);
+        let given = Effort { budget_rows: None, ..Effort::default() };
+        assert_eq!(seconds(given, 3000), 120);
+    }
 
     #[test]
     fn long_calls_get_fewer_blocks_but_never_too_few() {
