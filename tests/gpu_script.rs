@@ -11,14 +11,23 @@ const PASSED: &str = "test result: ok. 3 passed; 0 failed";
 const CLEAN: &str = "========= ERROR SUMMARY: 0 errors";
 const NO_HAZARD: &str = "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)";
 
+/// A row that was given up.
+const SLOW: &str = "---- kernels::a::b/b_cuda/f32/n=64 ----\nfailed: does not come back within 20 s\n\n\
+                    test result: FAILED. 2 passed; 1 failed; 0 ignored";
+
 /// A folder with the script, and a sanitizer that prints this.
 fn folder(name: &str, report: &[&str]) -> PathBuf {
+    folder_with(name, &format!("cat <<'END'\n{}\nEND", report.join("\n")))
+}
+
+/// The same with a sanitizer that does this.
+fn folder_with(name: &str, commands: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).expect("a folder");
     fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu.sh"), folder.join("gpu.sh"))
         .expect("the script");
     let sanitizer = folder.join("compute-sanitizer");
-    fs::write(&sanitizer, format!("#!/bin/sh\ncat <<'END'\n{}\nEND\n", report.join("\n")))
+    fs::write(&sanitizer, format!("#!/bin/sh\n{commands}\n"))
         .and_then(|()| fs::set_permissions(&sanitizer, fs::Permissions::from_mode(0o755)))
         .expect("a sanitizer");
     folder
@@ -46,6 +55,44 @@ fn clean_reports_of_all_processes_are_needed() {
         let output = sanitize(&folder(name, &[CLEAN, wrong, PASSED]));
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         assert!(String::from_utf8_lossy(&output.stdout).contains(wrong), "{output:?}");
+    }
+}
+
+/// What the script says and its code, when the first `slow` reports have a row that was given up.
+fn after_slow(name: &str, slow: usize, report: &str) -> (Option<i32>, String) {
+    let commands = format!(
+        "echo \"$@\" >> calls\nif [ $(wc -l < calls) -le {slow} ]; then\ncat <<'END'\n{report}\nEND\nexit 1\nfi\n\
+         cat <<'END'\n{PASSED}\n{CLEAN}\nEND"
+    );
+    let folder = folder_with(name, &commands);
+    let _ = fs::remove_file(folder.join("calls"));
+    let output = sanitize(&folder);
+    (output.status.code(), fs::read_to_string(folder.join("calls")).expect("calls"))
+}
+
+#[test]
+fn what_was_given_up_is_tried_again_alone() {
+    let report = [SLOW, CLEAN].join("\n");
+    let (code, calls) = after_slow("slow", 2, &report);
+    assert_eq!((code, calls.lines().count()), (Some(0), 4), "{calls}");
+    let alone = calls.lines().filter(|call| call.ends_with("--variant b_cuda")).count();
+    assert_eq!(alone, 2, "{calls}");
+    let (code, calls) = after_slow("always_slow", usize::MAX >> 1, &report);
+    assert_eq!((code, calls.lines().count()), (Some(1), 8), "{calls}");
+}
+
+#[test]
+fn no_other_failure_is_tried_again() {
+    let wrong = SLOW.replace("1 failed", "2 failed");
+    for (name, report) in [
+        ("slow_and_wrong", [wrong.as_str(), CLEAN]),
+        (
+            "slow_and_hazard",
+            [SLOW, "========= RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)"],
+        ),
+    ] {
+        let (code, calls) = after_slow(name, usize::MAX >> 1, &report.join("\n"));
+        assert_eq!((code, calls.lines().count()), (Some(1), 2), "{calls}");
     }
 }
 

@@ -206,6 +206,18 @@ fn exit_codes_pass_through_cargo() {
 }
 
 #[test]
+fn more_rows_have_a_longer_budget_unless_one_is_given() {
+    let sizes: Vec<String> = (1..=1300).map(|n| n.to_string()).collect();
+    let axis = format!("n={}", sizes.join(","));
+    let flags = ["--kernel", "roots", "--variant", "roots", "--axis", &axis, "--no-search"];
+    let short =
+        ["--warm-up-time", "1ms", "--sample-size", "4", "--iterations", "1", "--launches", "1"];
+    let run = |more: &[&str]| bench("kernels", &[&flags[..], &short, more].concat());
+    run(&[]).assert_stdout(" of 2 min 10 s");
+    run(&["--budget", "120s"]).assert_stdout(" of 2 min 00 s");
+}
+
+#[test]
 fn selection_flags_choose_rows() {
     let names = |arguments: &[&str]| {
         let run = run_test("kernels", &[&["--list", "--format", "terse"], arguments].concat());
