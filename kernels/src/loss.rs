@@ -2,7 +2,8 @@
 //!
 //! One sum of 10⁷ terms in f32 would lose half of its digits. On the CPU, stretches of the data are summed in f32, each in
 //! many lanes, and the stretches in f64; on a GPU every thread has few terms, and threads and blocks are joined as a tree.
-//! The order of all sums is fixed, or they are of whole numbers, so a result has the same bits in every call.
+//! The order of all sums is fixed, or they are of whole numbers, so a result has the same bits in every call; but for losses of
+//! many thousands on a GPU, which are added as they come.
 
 use std::ops::Range;
 
