@@ -3,10 +3,13 @@
 
 Usage: [BUDGET=5s] [TYPES=f32,f16,...] campaign/gpu/library.py SUITE [FOLDER [KERNEL...]]
 
-SUITE is the example of that name. PyTorch's operations are timed as kbench times cold calls: two events around one call,
-after more than twice the second-level cache was overwritten and read, and as much was written as the call writes; the median of
-many. What two events take around nothing is subtracted from both. FOLDER (default target/gpu/library) gets kbench's results as CSV and the table as library.md. BUDGET is
-what kbench may take for measuring a kernel, TYPES leaves element types out.
+SUITE is the example of that name. PyTorch's operations are timed as kbench times cold calls: two events around one call, after
+more than twice the second-level cache was overwritten and read, and as much was written as the call writes. Calls that take
+half a millisecond together are a sample, of which the mean counts; of a process's samples it is the median, and of three
+processes the geometric mean. What two events take around nothing is subtracted from both.
+
+FOLDER (default target/gpu/library) gets kbench's results as CSV and the table as library.md. BUDGET is what kbench may take for
+measuring a kernel, TYPES leaves element types out.
 """
 
 import csv
@@ -23,8 +26,8 @@ import torch.nn.functional as F
 
 ROWS, DIM = 16384, 4096
 FLOATS = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-# Of calls that take long, fewer are enough.
-MOST_CALLS, LONGEST_MS = 200, 1000.0
+# A call takes one of two times, 1.3 µs apart, so means of several calls are another thing than single ones.
+LAUNCHES, SAMPLES, SAMPLE_MS = 3, 30, 0.5
 
 
 class Case:
@@ -157,10 +160,11 @@ def timed(call, flush, written):
     return start.elapsed_time(end)
 
 
-def median_ms(call, flush, written=0):
+def typical_ms(call, flush, written=0):
+    """The median over samples of the mean of their calls, and at least one call each."""
     first = max(timed(call, flush, written) for _ in range(3))
-    calls = int(min(MOST_CALLS, max(10, LONGEST_MS / max(first, 1e-3))))
-    return statistics.median(timed(call, flush, written) for _ in range(calls))
+    calls = max(1, round(SAMPLE_MS / max(first, 1e-3)))
+    return statistics.median(statistics.fmean(timed(call, flush, written) for _ in range(calls)) for _ in range(SAMPLES))
 
 
 def pytorch(cases):
@@ -168,14 +172,14 @@ def pytorch(cases):
     torch.backends.cuda.matmul.allow_tf32 = False
     cache = torch.cuda.get_device_properties(0).L2_cache_size
     flush = torch.empty(max(4 * cache, 256 << 20), dtype=torch.bool, device="cuda")
-    overhead = median_ms(lambda: None, flush)
+    overhead = typical_ms(lambda: None, flush)
     times = {}
     for case in cases:
         for name in case.types:
             try:
                 data = case.make(FLOATS.get(name))
                 written = min(case.call(*data).nbytes, cache)
-                time = 1e3 * (median_ms(lambda: case.call(*data), flush, written) - overhead)
+                time = 1e3 * (typical_ms(lambda: case.call(*data), flush, written) - overhead)
                 times.setdefault(case.kernel, {})[name] = time
             except (RuntimeError, NotImplementedError, AttributeError) as error:
                 print(f"PyTorch: {case.kernel} {name}: {error}", file=sys.stderr)
@@ -184,17 +188,22 @@ def pytorch(cases):
     return times
 
 
-def in_its_own_process(names):
-    """The same, by a process that is gone when kbench measures: the device is to be kbench's alone."""
+def in_processes_of_its_own(names):
+    """The same, by processes that are gone when kbench measures: the device is to be kbench's alone."""
     command = [sys.executable, __file__, "--pytorch", *names]
-    return json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout)
+    printed = [subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout for _ in range(LAUNCHES)]
+    launches = [json.loads(times) for times in printed]
+    return {
+        kernel: {name: statistics.geometric_mean(launch[kernel][name] for launch in launches) for name in times}
+        for kernel, times in launches[0].items()
+    }
 
 
 def ours(suite, case, folder):
     """Rows of kbench's CSV for the CUDA variants of a case."""
     path = folder / f"{case.kernel}.csv"
     axes = [part for axis, value in case.size.items() for part in ("--axis", f"{axis}={value}")]
-    command = [suite, "--kernel", case.kernel, "--backend", "cuda", "--cold", "--no-search", "--launches", "3"]
+    command = [suite, "--kernel", case.kernel, "--backend", "cuda", "--cold", "--no-search", "--launches", str(LAUNCHES)]
     command += ["--type", ",".join(case.types), "--budget", os.environ.get("BUDGET", "5s")]
     command += ["--variant", ",".join(case.variants)] if case.variants else []
     command += ["--export", f"csv={path}", *axes]
@@ -238,7 +247,7 @@ def main():
         return
     folder = Path(sys.argv[2] if len(sys.argv) > 2 else "target/gpu/library")
     folder.mkdir(parents=True, exist_ok=True)
-    theirs = in_its_own_process(wanted)
+    theirs = in_processes_of_its_own(wanted)
     with (folder / "library.md").open("w") as file:
         # Line by line, so that nothing is lost when it is stopped.
         def say(text):

@@ -121,7 +121,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "warm-up-time",
         "TIME",
         Group::Effort,
-        "untimed calls before a row is calibrated (default 20ms)",
+        "untimed calls before a row is calibrated (default 20ms; less when time is short)",
     ),
     option("iterations", "N", Group::Effort, "calls per sample, instead of calibration"),
     option(

@@ -205,6 +205,7 @@ fn effort(arguments: &Arguments) -> Result<Effort, String> {
         (false, false) => Effort::default(),
     };
     let budget = arguments.last("budget", duration::parse)?;
+    let warm_up = arguments.last("warm-up-time", duration::parse)?;
     Ok(Effort {
         budget: budget.unwrap_or(preset.budget),
         budget_rows: preset.budget_rows.filter(|_| budget.is_none()),
@@ -212,7 +213,8 @@ fn effort(arguments: &Arguments) -> Result<Effort, String> {
             .last("measurement-time", duration::parse)?
             .unwrap_or(preset.measurement_time),
         samples: arguments.last("sample-size", |text| at_least(text, 4u32))?.or(preset.samples),
-        warm_up: arguments.last("warm-up-time", duration::parse)?.unwrap_or(preset.warm_up),
+        warm_up: warm_up.unwrap_or(preset.warm_up),
+        shortest_warm_up: warm_up.unwrap_or(preset.shortest_warm_up),
         iterations: arguments.last("iterations", |text| at_least(text, 1u64))?,
         launches: arguments.last("launches", |text| at_least(text, 1u32))?.or(preset.launches),
         ..preset
@@ -335,6 +337,8 @@ mod tests {
         let rows = |given: &[&str]| options(given).expect("valid").configuration.effort.budget_rows;
         assert_eq!((rows(&[]), rows(&["--budget", "2m"])), (Effort::default().budget_rows, None));
         assert_eq!(effort.measurement_time, Effort::quick().measurement_time);
+        let given = options(&["--warm-up-time", "30ms"]).expect("valid").configuration.effort;
+        assert_eq!(given.for_rows(100_000).warm_up, Duration::from_millis(30));
     }
 
     #[test]

@@ -9,6 +9,9 @@ use crate::worker::Sampling;
 /// Blocks that every cell should get: enough for a test, however long a call takes.
 pub(super) const FEWEST_BLOCKS: u32 = 8;
 
+/// Share of a row's part of the budget that may go into warming it up.
+const WARM_UP_SHARE: f64 = 0.1;
+
 /// Time limits of a run; each can be set by a flag.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effort {
@@ -26,6 +29,9 @@ pub struct Effort {
     /// Untimed calls of each row before its calibration.
     #[serde(serialize_with = "seconds")]
     pub warm_up: Duration,
+    /// How short they may be where there is little time for each row.
+    #[serde(skip)]
+    pub shortest_warm_up: Duration,
     /// What a sample should last: long against the clock, short against the machine's moods.
     #[serde(serialize_with = "seconds")]
     pub sample_time: Duration,
@@ -65,7 +71,10 @@ impl Effort {
     /// The same for a run with so many rows.
     pub(crate) fn for_rows(&self, rows: usize) -> Self {
         let growth = self.budget_rows.map_or(1.0, |own| (rows as f64 / own as f64).max(1.0));
-        Effort { budget: self.budget.mul_f64(growth), ..self.clone() }
+        let budget = self.budget.mul_f64(growth);
+        let share = budget.mul_f64(WARM_UP_SHARE / rows.max(1) as f64);
+        let warm_up = share.max(self.shortest_warm_up).min(self.warm_up);
+        Effort { budget, warm_up, ..self.clone() }
     }
 
     /// What workers need to know of it to calibrate.
@@ -97,6 +106,7 @@ impl Default for Effort {
             measurement_time: Duration::from_secs(1),
             samples: None,
             warm_up: Duration::from_millis(20),
+            shortest_warm_up: Duration::from_millis(5),
             sample_time: Duration::from_micros(500),
             iterations: None,
             launches: None,
@@ -116,6 +126,18 @@ mod tests {
         assert_eq!(seconds(Effort::quick(), 3000), 20);
         let given = Effort { budget_rows: None, ..Effort::default() };
         assert_eq!(seconds(given, 3000), 120);
+    }
+
+    #[test]
+    fn rows_that_have_little_time_are_warmed_up_for_a_part_of_it() {
+        let millis = |effort: Effort, rows| effort.for_rows(rows).warm_up.as_millis();
+        let rows = [1, 600, 1000, 1200, 3000];
+        assert_eq!(rows.map(|rows| millis(Effort::default(), rows)), [20, 20, 12, 10, 10]);
+        let hasty = Effort { budget: Duration::from_secs(20), budget_rows: None, ..Effort::default() };
+        assert_eq!(rows.map(|rows| millis(hasty.clone(), rows)), [20, 5, 5, 5, 5]);
+        assert_eq!(rows.map(|rows| millis(Effort::quick(), rows)), [5; 5]);
+        let wished = Effort { shortest_warm_up: hasty.warm_up, ..hasty };
+        assert_eq!(rows.map(|rows| millis(wished.clone(), rows)), [20; 5]);
     }
 
     #[test]
