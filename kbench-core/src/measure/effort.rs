@@ -133,7 +133,8 @@ mod tests {
         let millis = |effort: Effort, rows| effort.for_rows(rows).warm_up.as_millis();
         let rows = [1, 600, 1000, 1200, 3000];
         assert_eq!(rows.map(|rows| millis(Effort::default(), rows)), [20, 20, 12, 10, 10]);
-        let hasty = Effort { budget: Duration::from_secs(20), budget_rows: None, ..Effort::default() };
+        let hasty =
+            Effort { budget: Duration::from_secs(20), budget_rows: None, ..Effort::default() };
         assert_eq!(rows.map(|rows| millis(hasty.clone(), rows)), [20, 5, 5, 5, 5]);
         assert_eq!(rows.map(|rows| millis(Effort::quick(), rows)), [5; 5]);
         let wished = Effort { shortest_warm_up: hasty.warm_up, ..hasty };
