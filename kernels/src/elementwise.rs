@@ -11,11 +11,16 @@ use kbench::prelude::*;
 use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
+use crate::shared::streaming::{Results, is_large};
 use crate::shared::tasks::GRAIN;
-use crate::shared::{COMMON, Float, entry, math, vectorise};
+use crate::shared::{COMMON, Float, entry, math, stored, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../cuda/elementwise.cu")).named("elementwise.cu").headers(COMMON);
+
+/// Elements that are asked for in advance when a large result is written: so many as a page of `f32`, at whose end processors
+/// stop doing so by themselves.
+const AHEAD: usize = 1024;
 
 /// Threads of a block of device code.
 const THREADS: usize = 128;
@@ -33,7 +38,7 @@ fn threads<T>(n: usize) -> usize {
 macro_rules! unary {
     (
         $(#[$documentation:meta])*
-        $kernel:ident, $rayon:ident, $cuda:ident = $entry:literal, $reference:ident;
+        $kernel:ident, $blocks:ident, $rayon:ident, $cuda:ident = $entry:literal, $reference:ident;
         flops = $flops:literal, parallel from $threshold:literal;
         f32 |$x:ident| $single:expr;
         f64 |$wide:ident| $double:expr;
@@ -52,26 +57,30 @@ macro_rules! unary {
             types = [f32, f16, bf16],
         )]
         pub fn $kernel<T: Float>(x: &[T], out: &mut [T]) {
-            vectorise! {
-                fn body<T: Float>(x: &[T], out: &mut [T]) {
-                    let (mut inputs, mut outputs) = (BUFFER, BUFFER);
-                    for (x, out) in x.chunks(T::BLOCK).zip(out.chunks_mut(T::BLOCK)) {
-                        let x = T::read(x, &mut inputs);
-                        for (out, &$x) in T::output(out, &mut outputs).iter_mut().zip(x) {
-                            *out = $single;
-                        }
-                        T::flush(&outputs, out);
+            stored!(is_large(out), $blocks::<T>(x, out));
+        }
+
+        vectorise! {
+            fn $blocks<T: Float, const STREAMED: bool>(x: &[T], out: &mut [T]) {
+                let (mut inputs, mut outputs) = (BUFFER, BUFFER);
+                for block in Results::<STREAMED>::blocks(out, T::BLOCK) {
+                    Results::<STREAMED>::read_ahead(&x[block.clone()], AHEAD);
+                    let (x, out) = (T::read(&x[block.clone()], &mut inputs), &mut out[block]);
+                    let results = Results::<STREAMED>::output(out, &mut outputs);
+                    for (out, &$x) in results.iter_mut().zip(x) {
+                        *out = $single;
                     }
+                    Results::<STREAMED>::flush(&outputs, out);
                 }
             }
-            body(x, out);
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on all cores.")]
         #[kernel_bench(of = $kernel, parallel, threshold = tuned($threshold), types = [f32, f16, bf16])]
         pub fn $rayon<T: Float>(x: &[T], out: &mut [T]) {
-            let blocks = out.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN));
-            blocks.for_each(|(out, x)| $kernel(x, out));
+            let is_large = is_large(out);
+            let tasks = out.par_chunks_mut(GRAIN).zip(x.par_chunks(GRAIN));
+            tasks.for_each(|(out, x)| stored!(is_large, $blocks::<T>(x, out)));
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on a GPU.")]
@@ -98,7 +107,7 @@ macro_rules! unary {
 macro_rules! binary {
     (
         $(#[$documentation:meta])*
-        $kernel:ident, $rayon:ident, $cuda:ident = $entry:literal, $reference:ident;
+        $kernel:ident, $blocks:ident, $rayon:ident, $cuda:ident = $entry:literal, $reference:ident;
         second = $range:expr, parallel from $threshold:literal;
         |$x:ident, $y:ident| $value:expr;
     ) => {
@@ -116,29 +125,34 @@ macro_rules! binary {
             types = [f32, f16, bf16],
         )]
         pub fn $kernel<T: Float>(x: &[T], y: &[T], out: &mut [T]) {
-            vectorise! {
-                fn body<T: Float>(x: &[T], y: &[T], out: &mut [T]) {
-                    let [mut first, mut second, mut outputs] = [BUFFER; 3];
-                    let inputs = x.chunks(T::BLOCK).zip(y.chunks(T::BLOCK));
-                    for ((x, y), out) in inputs.zip(out.chunks_mut(T::BLOCK)) {
-                        let (x, y) = (T::read(x, &mut first), T::read(y, &mut second));
-                        let results = T::output(out, &mut outputs);
-                        for ((out, &$x), &$y) in results.iter_mut().zip(x).zip(y) {
-                            *out = $value;
-                        }
-                        T::flush(&outputs, out);
+            stored!(is_large(out), $blocks::<T>(x, y, out));
+        }
+
+        vectorise! {
+            fn $blocks<T: Float, const STREAMED: bool>(x: &[T], y: &[T], out: &mut [T]) {
+                let [mut first, mut second, mut outputs] = [BUFFER; 3];
+                for block in Results::<STREAMED>::blocks(out, T::BLOCK) {
+                    Results::<STREAMED>::read_ahead(&x[block.clone()], AHEAD);
+                    Results::<STREAMED>::read_ahead(&y[block.clone()], AHEAD);
+                    let x = T::read(&x[block.clone()], &mut first);
+                    let y = T::read(&y[block.clone()], &mut second);
+                    let out = &mut out[block];
+                    let results = Results::<STREAMED>::output(out, &mut outputs);
+                    for ((out, &$x), &$y) in results.iter_mut().zip(x).zip(y) {
+                        *out = $value;
                     }
+                    Results::<STREAMED>::flush(&outputs, out);
                 }
             }
-            body(x, y, out);
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on all cores.")]
         #[kernel_bench(of = $kernel, parallel, threshold = tuned($threshold), types = [f32, f16, bf16])]
         pub fn $rayon<T: Float>(x: &[T], y: &[T], out: &mut [T]) {
+            let is_large = is_large(out);
             let inputs = x.par_chunks(GRAIN).zip(y.par_chunks(GRAIN));
-            let blocks = out.par_chunks_mut(GRAIN).zip(inputs);
-            blocks.for_each(|(out, (x, y))| $kernel(x, y, out));
+            let tasks = out.par_chunks_mut(GRAIN).zip(inputs);
+            tasks.for_each(|(out, (x, y))| stored!(is_large, $blocks::<T>(x, y, out)));
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on a GPU.")]
@@ -164,28 +178,28 @@ macro_rules! binary {
 
 binary! {
     /// out ← x + y
-    add, add_rayon, add_cuda = "add", add_f64;
+    add, add_blocks, add_rayon, add_cuda = "add", add_f64;
     second = -1.0..1.0, parallel from 160_000;
     |x, y| x + y;
 }
 
 binary! {
     /// out ← x · y
-    mul, mul_rayon, mul_cuda = "mul", mul_f64;
+    mul, mul_blocks, mul_rayon, mul_cuda = "mul", mul_f64;
     second = -1.0..1.0, parallel from 160_000;
     |x, y| x * y;
 }
 
 binary! {
     /// out ← x / y
-    div, div_rayon, div_cuda = "div", div_f64;
+    div, div_blocks, div_rayon, div_cuda = "div", div_f64;
     second = 0.5..2.0, parallel from 140_000;
     |x, y| x / y;
 }
 
 unary! {
     /// out ← max(x, 0)
-    relu, relu_rayon, relu_cuda = "relu", relu_f64;
+    relu, relu_blocks, relu_rayon, relu_cuda = "relu", relu_f64;
     flops = 1, parallel from 140_000;
     f32 |x| if x < 0.0 { 0.0 } else { x };
     f64 |x| x.max(0.0);
@@ -193,7 +207,7 @@ unary! {
 
 unary! {
     /// out ← x · (1 + erf(x / √2)) / 2, the Gaussian error linear unit
-    gelu, gelu_rayon, gelu_cuda = "gelu", gelu_f64;
+    gelu, gelu_blocks, gelu_rayon, gelu_cuda = "gelu", gelu_f64;
     flops = 20, parallel from 40_000; // of the operations, 17 are the error function
     f32 |x| math::gelu(x);
     f64 |x| 0.5 * x * (1.0 + erf_f64(x / 2f64.sqrt()));
@@ -201,7 +215,7 @@ unary! {
 
 unary! {
     /// out ← x · (1 + tanh(√(2/π) · (x + 0.044715·x³))) / 2, which is nearly [`gelu`]
-    gelu_tanh, gelu_tanh_rayon, gelu_tanh_cuda = "gelu_tanh", gelu_tanh_f64;
+    gelu_tanh, gelu_tanh_blocks, gelu_tanh_rayon, gelu_tanh_cuda = "gelu_tanh", gelu_tanh_f64;
     flops = 8, parallel from 50_000; // the exponential and the quotient count as one each
     f32 |x| math::gated(x, x * (x * x).mul_add(GELU_SCALE * 0.044_715, GELU_SCALE));
     f64 |x| 0.5 * x * (1.0 + ((2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x.powi(3))).tanh());
@@ -209,7 +223,7 @@ unary! {
 
 unary! {
     /// out ← x / (1 + e^−x), also called swish
-    silu, silu_rayon, silu_cuda = "silu", silu_f64;
+    silu, silu_blocks, silu_rayon, silu_cuda = "silu", silu_f64;
     flops = 4, parallel from 50_000;
     f32 |x| math::gated(x, x);
     f64 |x| x / (1.0 + (-x).exp());
@@ -235,7 +249,45 @@ fn erf_f64(x: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::erf_f64;
+    use half::{bf16, f16};
+
+    use super::*;
+    use crate::shared::streaming::assert_same_both_ways;
+
+    fn results_are_the_same<T: Float>() {
+        for n in [0, 1, 15, 16, 17, 255, 256, 257, 1000] {
+            let x: Vec<T> = (0..n).map(|i| T::from_f32((i % 97) as f32 / 16.0 - 3.0)).collect();
+            let y: Vec<T> = (0..n).map(|i| T::from_f32((i % 89) as f32 / 16.0 + 0.5)).collect();
+            assert_same_both_ways(n, |out: &mut [T], is_large| {
+                stored!(is_large, div_blocks::<T>(&x, &y, out));
+            });
+            assert_same_both_ways(n, |out: &mut [T], is_large| {
+                stored!(is_large, gelu_blocks::<T>(&x, out));
+            });
+        }
+    }
+
+    #[test]
+    fn results_are_the_same_when_they_are_stored_past_the_caches() {
+        results_are_the_same::<f32>();
+        results_are_the_same::<f16>();
+        results_are_the_same::<bf16>();
+    }
+
+    #[test]
+    fn a_large_result_is_that_of_small_ones() {
+        let n = (8 << 20) + 5;
+        let x: Vec<f32> = (0..n).map(|i| (i % 1009) as f32 - 500.0).collect();
+        let mut small = vec![0.0; n];
+        for (x, out) in x.chunks(10_007).zip(small.chunks_mut(10_007)) {
+            relu(x, out);
+        }
+        for kernel in [relu, relu_rayon] {
+            let mut large = vec![0.0; n];
+            kernel(&x, &mut large);
+            assert!(large == small);
+        }
+    }
 
     #[test]
     fn the_reference_of_the_error_function_has_its_known_values() {

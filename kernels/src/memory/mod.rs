@@ -3,14 +3,13 @@
 //! Copying and filling do nothing but move bytes, so that they are the ceilings of every kernel that memory bounds.
 
 mod allocation;
-mod streaming;
 
 pub use allocation::*;
 
 use kbench::prelude::*;
 use rayon::prelude::*;
 
-use crate::shared::{COMMON, vectorise};
+use crate::shared::{COMMON, streaming, vectorise};
 
 const SOURCE: Source =
     Source::new(include_str!("../../cuda/memory.cu")).named("memory.cu").headers(COMMON);

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 use super::{SOURCE, Teams};
 use crate::shared::float::{BUFFER, Buffer};
 use crate::shared::reduce::{self, Moments};
+use crate::shared::streaming::{Results, is_large};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{Float, entry, vectorise};
+use crate::shared::{Float, entry, stored, vectorise};
 
 /// out ← (x − mean x) · w / √(var x + ε) + b, for rows of the length of `w` and `b`.
 #[kernel_bench(
@@ -24,16 +25,35 @@ use crate::shared::{Float, entry, vectorise};
     types = [f32, f16, bf16],
 )]
 pub fn layer_norm<T: Float>(x: &[T], w: &[T], b: &[T], eps: f32, out: &mut [T]) {
-    layer_norm_rows(x, w, b, eps, out);
+    layer_norm_stored(x, w, b, eps, out, is_large(out));
+}
+
+/// Rows that may be part of a large result.
+pub(super) fn layer_norm_stored<T: Float>(
+    x: &[T],
+    w: &[T],
+    b: &[T],
+    eps: f32,
+    out: &mut [T],
+    is_large: bool,
+) {
+    stored!(is_large, layer_norm_rows::<T>(x, w, b, eps, out));
 }
 
 vectorise! {
-    fn layer_norm_rows<T: Float>(x: &[T], w: &[T], b: &[T], eps: f32, out: &mut [T]) {
+    fn layer_norm_rows<T: Float, const STREAMED: bool>(
+        x: &[T],
+        w: &[T],
+        b: &[T],
+        eps: f32,
+        out: &mut [T],
+    ) {
         let dim = w.len();
         let mut buffers = [BUFFER; 4];
         for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
             let [mean, variance] = mean_and_variance(x, &mut buffers[0]);
-            scale_row(x, w, b, mean, 1.0 / (variance + eps).sqrt(), out, &mut buffers);
+            let scale = 1.0 / (variance + eps).sqrt();
+            scale_row::<T, STREAMED>(x, w, b, mean, scale, out, &mut buffers);
         }
     }
 }
@@ -58,7 +78,7 @@ fn mean_and_variance<T: Float>(x: &[T], buffer: &mut Buffer) -> [f32; 2] {
 
 /// out ← (x − mean) · scale · w + b
 #[inline(always)]
-fn scale_row<T: Float>(
+fn scale_row<T: Float, const STREAMED: bool>(
     x: &[T],
     w: &[T],
     b: &[T],
@@ -67,24 +87,25 @@ fn scale_row<T: Float>(
     out: &mut [T],
     [x_buffer, w_buffer, b_buffer, out_buffer]: &mut [Buffer; 4],
 ) {
-    let weights = w.chunks(T::BLOCK).zip(b.chunks(T::BLOCK));
-    for ((x, (w, b)), out) in x.chunks(T::BLOCK).zip(weights).zip(out.chunks_mut(T::BLOCK)) {
-        let x = T::read(x, x_buffer);
-        let (w, b) = (T::read(w, w_buffer), T::read(b, b_buffer));
-        for (((out, x), w), b) in T::output(out, out_buffer).iter_mut().zip(x).zip(w).zip(b) {
+    for block in Results::<STREAMED>::blocks(out, T::BLOCK) {
+        Results::<STREAMED>::read_ahead(&x[block.clone()], x.len());
+        let (w, b) = (T::read(&w[block.clone()], w_buffer), T::read(&b[block.clone()], b_buffer));
+        let (x, out) = (T::read(&x[block.clone()], x_buffer), &mut out[block]);
+        let results = Results::<STREAMED>::output(out, out_buffer);
+        for (((out, x), w), b) in results.iter_mut().zip(x).zip(w).zip(b) {
             *out = ((x - mean) * scale).mul_add(*w, *b);
         }
-        T::flush(out_buffer, out);
+        Results::<STREAMED>::flush(out_buffer, out);
     }
 }
 
 /// [`layer_norm`] with rows shared among all cores.
 #[kernel_bench(of = layer_norm, parallel, threshold = tuned(100_000), types = [f32, f16, bf16])]
 pub fn layer_norm_rayon<T: Float>(x: &[T], w: &[T], b: &[T], eps: f32, out: &mut [T]) {
-    let task = rows_per_task(w.len()) * w.len();
+    let (task, is_large) = (rows_per_task(w.len()) * w.len(), is_large(out));
     x.par_chunks(task)
         .zip(out.par_chunks_mut(task))
-        .for_each(|(x, out)| layer_norm(x, w, b, eps, out));
+        .for_each(|(x, out)| layer_norm_stored(x, w, b, eps, out, is_large));
 }
 
 /// [`layer_norm`] on a GPU.

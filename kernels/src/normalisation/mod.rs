@@ -55,3 +55,62 @@ impl Teams {
         if self.is_held { held } else { any }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use half::{bf16, f16};
+
+    use super::layer::layer_norm_stored;
+    use super::qk::together_stored;
+    use super::rms::rms_norm_stored;
+    use super::soft::softmax_stored;
+    use crate::shared::Float;
+    use crate::shared::streaming::assert_same_both_ways;
+
+    fn numbers<T: Float>(count: usize) -> Vec<T> {
+        (0..count).map(|i| T::from_f32((i * 7919 % 1009) as f32 / 200.0 - 2.0)).collect()
+    }
+
+    fn rows_are_the_same<T: Float>() {
+        for dim in [1, 5, 100, 256, 257, 300, 1000] {
+            let length = 3 * dim;
+            let [x, k] = [numbers::<T>(length), numbers::<T>(length + 1).split_off(1)];
+            let [w, b] = [numbers::<T>(dim), numbers::<T>(dim + 2).split_off(2)];
+            assert_same_both_ways(length, |out: &mut [T], is_large| {
+                layer_norm_stored(&x, &w, &b, 1e-5, out, is_large);
+            });
+            assert_same_both_ways(length, |out: &mut [T], is_large| {
+                rms_norm_stored(&x, &w, 1e-5, 1.0, out, is_large);
+            });
+            assert_same_both_ways(length, |out: &mut [T], is_large| {
+                softmax_stored(&x, dim, out, is_large);
+            });
+            assert_same_both_ways(2 * length, |out: &mut [T], is_large| {
+                let (q_out, k_out) = out.split_at_mut(length);
+                together_stored(&x, &k, [&w, &b], 1e-5, q_out, k_out, is_large);
+            });
+        }
+    }
+
+    #[test]
+    fn rows_are_the_same_when_they_are_stored_past_the_caches() {
+        rows_are_the_same::<f32>();
+        rows_are_the_same::<f16>();
+        rows_are_the_same::<bf16>();
+    }
+
+    #[test]
+    fn rows_of_a_large_result_are_those_of_small_ones() {
+        let (rows, dim) = (8200, 1024);
+        let (x, w, b) = (numbers::<f32>(rows * dim), numbers(dim), numbers(dim));
+        let mut small = vec![0.0; rows * dim];
+        for (x, out) in x.chunks(10 * dim).zip(small.chunks_mut(10 * dim)) {
+            super::layer_norm(x, &w, &b, 1e-5, out);
+        }
+        for kernel in [super::layer_norm, super::layer_norm_rayon] {
+            let mut large = vec![0.0; rows * dim];
+            kernel(&x, &w, &b, 1e-5, &mut large);
+            assert!(large == small);
+        }
+    }
+}

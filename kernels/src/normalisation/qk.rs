@@ -7,8 +7,9 @@ use super::rms::{rms_norm_long, rms_norm_short};
 use super::{SOURCE, Teams, rms_norm, rms_norm_cuda};
 use crate::shared::float::BUFFER;
 use crate::shared::scratch::with_scratch;
+use crate::shared::streaming::is_large;
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{BLOCK, Float, entry, vectorise};
+use crate::shared::{BLOCK, Float, entry, stored, vectorise};
 
 /// Every head h of q and k: q_out ← h · wq / √(mean(h²) + ε), and k_out in the same way with wk; first all of q, then all of k.
 ///
@@ -57,11 +58,27 @@ pub fn qk_norm_together<T: Float>(
     q_out: &mut [T],
     k_out: &mut [T],
 ) {
-    with_scratch([T::buffered(wq.len())], |[row]| together(q, k, [wq, wk], eps, q_out, k_out, row));
+    let is_large = is_large(q_out);
+    together_stored(q, k, [wq, wk], eps, q_out, k_out, is_large);
+}
+
+/// Heads that may be part of a large result.
+pub(super) fn together_stored<T: Float>(
+    q: &[T],
+    k: &[T],
+    weights: [&[T]; 2],
+    eps: f32,
+    q_out: &mut [T],
+    k_out: &mut [T],
+    is_large: bool,
+) {
+    with_scratch([T::buffered(weights[0].len())], |[row]| {
+        stored!(is_large, together::<T>(q, k, weights, eps, q_out, k_out, row));
+    });
 }
 
 vectorise! {
-    fn together<T: Float>(
+    fn together<T: Float, const STREAMED: bool>(
         q: &[T],
         k: &[T],
         weights: [&[T]; 2],
@@ -89,8 +106,8 @@ vectorise! {
         let queries = q.chunks_exact(dim).zip(q_out.chunks_exact_mut(dim));
         let keys = k.chunks_exact(dim).zip(k_out.chunks_exact_mut(dim));
         for ((q, q_out), (k, k_out)) in queries.zip(keys) {
-            rms_norm_long(q, wq, eps, 0.0, q_out, row, &mut buffers);
-            rms_norm_long(k, wk, eps, 0.0, k_out, row, &mut buffers);
+            rms_norm_long::<T, STREAMED>(q, wq, eps, 0.0, q_out, row, &mut buffers);
+            rms_norm_long::<T, STREAMED>(k, wk, eps, 0.0, k_out, row, &mut buffers);
         }
     }
 }
@@ -106,12 +123,12 @@ pub fn qk_norm_rayon<T: Float>(
     q_out: &mut [T],
     k_out: &mut [T],
 ) {
-    let task = rows_per_task(2 * wq.len()) * wq.len();
+    let (task, is_large) = (rows_per_task(2 * wq.len()) * wq.len(), is_large(q_out));
     let queries = q.par_chunks(task).zip(q_out.par_chunks_mut(task));
     let keys = k.par_chunks(task).zip(k_out.par_chunks_mut(task));
-    queries
-        .zip(keys)
-        .for_each(|((q, q_out), (k, k_out))| qk_norm_together(q, k, wq, wk, eps, q_out, k_out));
+    queries.zip(keys).for_each(|((q, q_out), (k, k_out))| {
+        together_stored(q, k, [wq, wk], eps, q_out, k_out, is_large);
+    });
 }
 
 /// [`qk_norm`] on a GPU, in two launches.

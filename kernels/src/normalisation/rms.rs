@@ -7,14 +7,29 @@ use super::{SOURCE, Teams};
 use crate::shared::float::{BUFFER, Buffer};
 use crate::shared::lanes::{self, LANES};
 use crate::shared::scratch::with_scratch;
+use crate::shared::streaming::{Results, is_large};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{BLOCK, Float, entry, vectorise};
+use crate::shared::{BLOCK, Float, entry, stored, vectorise};
 
 /// Partial sums of a short row: joining more of them takes longer than they save.
 const SHORT_LANES: usize = 16;
 
+/// out ← x · (w + shift) / √(mean(x²) + ε), of rows that may be part of a large result.
+pub(super) fn rms_norm_stored<T: Float>(
+    x: &[T],
+    w: &[T],
+    eps: f32,
+    shift: f32,
+    out: &mut [T],
+    is_large: bool,
+) {
+    with_scratch([T::buffered(w.len())], |[row]| {
+        stored!(is_large, rms_norm_rows::<T>(x, w, eps, shift, out, row));
+    });
+}
+
 vectorise! {
-    fn rms_norm_rows<T: Float>(
+    fn rms_norm_rows<T: Float, const STREAMED: bool>(
         x: &[T],
         w: &[T],
         eps: f32,
@@ -33,12 +48,12 @@ vectorise! {
         }
         let mut buffers = [BUFFER; 2];
         for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-            rms_norm_long(x, w, eps, shift, out, wide_x, &mut buffers);
+            rms_norm_long::<T, STREAMED>(x, w, eps, shift, out, wide_x, &mut buffers);
         }
     }
 }
 
-/// out ← x · (w + shift) / √(mean(x²) + ε), for rows that fit into a block together: they are widened once for both passes.
+/// The same for rows that fit into a block together: they are widened once for both passes, and not stored past the caches.
 #[inline(always)]
 pub(super) fn rms_norm_short<T: Float>(
     x: &[T],
@@ -65,7 +80,7 @@ pub(super) fn rms_norm_short<T: Float>(
 
 /// The same for one row of any length, of which `wide_x` holds the `f32` between both passes.
 #[inline(always)]
-pub(super) fn rms_norm_long<T: Float>(
+pub(super) fn rms_norm_long<T: Float, const STREAMED: bool>(
     x: &[T],
     w: &[T],
     eps: f32,
@@ -74,15 +89,18 @@ pub(super) fn rms_norm_long<T: Float>(
     wide_x: &mut [f32],
     [w_buffer, out_buffer]: &mut [Buffer; 2],
 ) {
-    let x = T::read(x, wide_x);
-    let squares = lanes::fold([0.0; LANES], x, 0.0, |sum, x| x.mul_add(x, sum));
-    let scale = scale_of(squares, x.len(), eps);
-    for ((x, w), out) in x.chunks(T::BLOCK).zip(w.chunks(T::BLOCK)).zip(out.chunks_mut(T::BLOCK)) {
-        let w = T::read(w, w_buffer);
-        for ((out, x), w) in T::output(out, out_buffer).iter_mut().zip(x).zip(w) {
+    let row = T::read(x, wide_x);
+    let squares = lanes::fold([0.0; LANES], row, 0.0, |sum, x| x.mul_add(x, sum));
+    let scale = scale_of(squares, row.len(), eps);
+    for block in Results::<STREAMED>::blocks(out, T::BLOCK) {
+        Results::<STREAMED>::read_ahead(&x[block.clone()], x.len());
+        let (x, w) = (&row[block.clone()], T::read(&w[block.clone()], w_buffer));
+        let out = &mut out[block];
+        let results = Results::<STREAMED>::output(out, out_buffer);
+        for ((out, x), w) in results.iter_mut().zip(x).zip(w) {
             *out = x * scale * (w + shift);
         }
-        T::flush(out_buffer, out);
+        Results::<STREAMED>::flush(out_buffer, out);
     }
 }
 
@@ -109,17 +127,16 @@ macro_rules! rms_norm {
             types = [f32, f16, bf16],
         )]
         pub fn $kernel<T: Float>(x: &[T], w: &[T], eps: f32, out: &mut [T]) {
-            let row = T::buffered(w.len());
-            with_scratch([row], |[row]| rms_norm_rows(x, w, eps, $shift, out, row));
+            rms_norm_stored(x, w, eps, $shift, out, is_large(out));
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] with rows shared among all cores.")]
         #[kernel_bench(of = $kernel, parallel, threshold = tuned(100_000), types = [f32, f16, bf16])]
         pub fn $rayon<T: Float>(x: &[T], w: &[T], eps: f32, out: &mut [T]) {
-            let task = rows_per_task(w.len()) * w.len();
+            let (task, is_large) = (rows_per_task(w.len()) * w.len(), is_large(out));
             x.par_chunks(task)
                 .zip(out.par_chunks_mut(task))
-                .for_each(|(x, out)| $kernel(x, w, eps, out));
+                .for_each(|(x, out)| rms_norm_stored(x, w, eps, $shift, out, is_large));
         }
 
         #[doc = concat!("[`", stringify!($kernel), "`] on a GPU.")]

@@ -6,8 +6,9 @@ use rayon::prelude::*;
 use super::{SOURCE, Teams};
 use crate::shared::lanes::{self, LANES};
 use crate::shared::scratch::with_scratch;
+use crate::shared::streaming::{Results, is_large};
 use crate::shared::tasks::rows_per_task;
-use crate::shared::{Float, entry, math, reduce, vectorise};
+use crate::shared::{Float, entry, math, reduce, stored, vectorise};
 
 /// out ← exp(x − max x) / Σ exp(x − max x), for rows of `dim` elements.
 #[kernel_bench(
@@ -23,12 +24,18 @@ use crate::shared::{Float, entry, math, reduce, vectorise};
     types = [f32, f16, bf16],
 )]
 pub fn softmax<T: Float>(x: &[T], dim: usize, out: &mut [T]) {
-    let row = T::buffered(dim);
-    with_scratch([row, row], |[wide_x, wide_out]| softmax_rows(x, dim, out, wide_x, wide_out));
+    softmax_stored(x, dim, out, is_large(out));
+}
+
+/// Rows that may be part of a large result.
+pub(super) fn softmax_stored<T: Float>(x: &[T], dim: usize, out: &mut [T], is_large: bool) {
+    with_scratch([T::buffered(dim), dim], |[wide_x, wide_out]| {
+        stored!(is_large, softmax_rows::<T>(x, dim, out, wide_x, wide_out));
+    });
 }
 
 vectorise! {
-    fn softmax_rows<T: Float>(
+    fn softmax_rows<T: Float, const STREAMED: bool>(
         x: &[T],
         dim: usize,
         out: &mut [T],
@@ -36,21 +43,24 @@ vectorise! {
         wide_out: &mut [f32],
     ) {
         for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
-            let x = T::read(x, wide_x);
-            let max = reduce::max(x);
+            let row = T::read(x, wide_x);
+            let max = reduce::max(row);
             // The powers wait where the results will be.
-            let powers = T::output(out, wide_out);
             let sum = lanes::sum_of_map::<LANES>(
-                x,
-                powers,
+                row,
+                Results::<STREAMED>::output(out, wide_out),
                 #[inline(always)]
                 |x| math::exp_of_negative(x - max),
             );
             let scale = 1.0 / sum;
-            for power in powers {
-                *power *= scale;
+            for block in Results::<STREAMED>::blocks(out, dim) {
+                Results::<STREAMED>::read_ahead(&x[block.clone()], dim);
+                let (out, wide_out) = (&mut out[block.clone()], &mut wide_out[block]);
+                for power in Results::<STREAMED>::output(out, wide_out) {
+                    *power *= scale;
+                }
+                Results::<STREAMED>::flush(wide_out, out);
             }
-            T::flush(wide_out, out);
         }
     }
 }
@@ -58,8 +68,10 @@ vectorise! {
 /// [`softmax`] with rows shared among all cores.
 #[kernel_bench(of = softmax, parallel, threshold = tuned(30_000), types = [f32, f16, bf16])]
 pub fn softmax_rayon<T: Float>(x: &[T], dim: usize, out: &mut [T]) {
-    let task = rows_per_task(dim) * dim;
-    x.par_chunks(task).zip(out.par_chunks_mut(task)).for_each(|(x, out)| softmax(x, dim, out));
+    let (task, is_large) = (rows_per_task(dim) * dim, is_large(out));
+    x.par_chunks(task)
+        .zip(out.par_chunks_mut(task))
+        .for_each(|(x, out)| softmax_stored(x, dim, out, is_large));
 }
 
 /// [`softmax`] on a GPU.

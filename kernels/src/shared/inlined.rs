@@ -16,13 +16,15 @@ const VERSIONS: [(&str, usize); 3] = [
     ("::with_avx512", 6),      // tasks of signal::vector
 ];
 
-/// What a version for AVX-512 may call: conversions of a whole block, and the search for the level.
-const MAY_BE_CALLED: [&str; 5] = [
+/// What a version for AVX-512 may call: conversions and stores of a whole block, and the search for the level.
+const MAY_BE_CALLED: [&str; 7] = [
     "kernels::shared::simd::widen_f16",
     "kernels::shared::simd::narrow_f16",
     "kernels::shared::simd::avx512::",
     "kernels::shared::simd::avx2::",
     "kernels::shared::simd::find_level",
+    "kernels::shared::streaming::store",
+    "kernels::shared::streaming::avx::",
 ];
 
 /// What was found in a disassembly.

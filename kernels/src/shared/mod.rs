@@ -1,5 +1,5 @@
 //! What families have in common: vector instructions chosen at run time, floats of three widths, elementary functions,
-//! reductions, memory between passes, tasks of a sensible size, and entry points of device code.
+//! reductions, memory between passes, stores past the caches, tasks of a sensible size, and entry points of device code.
 
 pub mod device;
 pub mod float;
@@ -10,9 +10,11 @@ pub mod math;
 pub mod reduce;
 pub mod scratch;
 pub mod simd;
+pub mod streaming;
 pub mod tasks;
 
 pub use device::{COMMON, MOST_BLOCKS, MOST_TALLIED};
 pub(crate) use device::{entry, needs_ampere, needs_hopper};
 pub use float::{BLOCK, Float};
 pub(crate) use simd::vectorise;
+pub(crate) use streaming::stored;
