@@ -6,7 +6,6 @@ use half::{bf16, f16};
 use kbench::{DeviceElement, Element};
 
 use super::simd::{narrow_f16, widen_f16};
-use super::streaming;
 
 /// Elements that are widened at a time: their `f32` stay in the first-level cache.
 pub const BLOCK: usize = 256;
@@ -108,19 +107,14 @@ pub trait Float: Element + DeviceElement {
         Self::narrow(&buffer[..to.len()], to);
     }
 
-    /// As [`narrow`](Self::narrow) past the caches, for a block at most: what [`Results`](super::streaming::Results) does.
+    /// The nearest numbers, ties to even; the buffer is at least as long.
     #[inline(always)]
-    fn stream(from: &[f32], to: &mut [Self]) {
-        let mut block = Narrow([Self::from_f32(0.0); BLOCK]);
-        let block = &mut block.0[..to.len()];
-        Self::narrow(from, block);
-        streaming::store(block, to);
+    fn narrowed<'a>(from: &'a [f32], buffer: &'a mut [Self]) -> &'a [Self] {
+        let buffer = &mut buffer[..from.len()];
+        Self::narrow(from, buffer);
+        buffer
     }
 }
-
-/// A block of elements on their way past the caches, beginning where a line of them does.
-#[repr(align(64))]
-struct Narrow<T>([T; BLOCK]);
 
 /// Nothing is copied: what is read and written are the elements themselves.
 impl Float for f32 {
@@ -175,8 +169,8 @@ impl Float for f32 {
     fn flush(_: &[f32], _: &mut [Self]) {}
 
     #[inline(always)]
-    fn stream(from: &[f32], to: &mut [Self]) {
-        streaming::store(from, to);
+    fn narrowed<'a>(from: &'a [f32], _: &'a mut [Self]) -> &'a [Self] {
+        from
     }
 }
 

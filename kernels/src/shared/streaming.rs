@@ -60,10 +60,15 @@ impl<const STREAMED: bool> Results<STREAMED> {
     /// Gives elements what was written to their [`output`](Self::output).
     #[inline(always)]
     pub fn flush<T: Float>(buffer: &[f32], to: &mut [T]) {
-        if STREAMED { T::stream(&buffer[..to.len()], to) } else { T::flush(buffer, to) }
+        if STREAMED {
+            let mut block = Narrow([T::from_f32(0.0); BLOCK]);
+            store(T::narrowed(&buffer[..to.len()], &mut block.0), to);
+        } else {
+            T::flush(buffer, to);
+        }
     }
 
-    /// Asks for the elements that lie `distance` behind these, which is the next row: a processor that asks for lines in
+    /// Asks for the elements that lie `distance` behind these, such as the next row: a processor that asks for lines in
     /// advance by itself does so while a row is read, and not while it is written.
     #[inline(always)]
     pub fn read_ahead<T>(x: &[T], distance: usize) {
@@ -74,6 +79,10 @@ impl<const STREAMED: bool> Results<STREAMED> {
         }
     }
 }
+
+/// A block of elements on their way past the caches, beginning where a line of them does.
+#[repr(align(64))]
+struct Narrow<T>([T; BLOCK]);
 
 /// Ranges that follow each other, see [`Results::blocks`].
 pub struct Blocks {
@@ -115,7 +124,7 @@ pub(crate) use stored;
 const LINE: usize = 64;
 
 /// Gives a slice the content of another one of the same length.
-pub fn copy<T: Copy>(from: &[T], to: &mut [T]) {
+pub fn copy<T: Float>(from: &[T], to: &mut [T]) {
     store(from, to);
     fence();
 }
@@ -132,7 +141,7 @@ pub fn fill(value: f32, to: &mut [f32]) {
 }
 
 /// As [`copy`], but that whoever is told of it sees it after a [`fence`].
-pub(super) fn store<T: Copy>(from: &[T], to: &mut [T]) {
+fn store<T: Float>(from: &[T], to: &mut [T]) {
     assert_eq!(from.len(), to.len(), "both sides of a copy have the same length");
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") {
@@ -169,10 +178,11 @@ fn ask_for<T>(address: *const T) {
 mod avx {
     use std::arch::x86_64::*;
 
-    use super::LINE;
+    use super::{Float, LINE};
 
     /// Elements of a cache line.
     const fn line<T>() -> usize {
+        const { assert!(LINE.is_multiple_of(size_of::<T>()), "a line holds whole elements") };
         LINE / size_of::<T>()
     }
 
@@ -185,7 +195,7 @@ mod avx {
     ///
     /// Both sides have the same length.
     #[target_feature(enable = "avx")]
-    pub(super) unsafe fn store<T: Copy>(from: &[T], to: &mut [T]) {
+    pub(super) unsafe fn store<T: Float>(from: &[T], to: &mut [T]) {
         let (from_first, from) = from.split_at(before_line(to));
         let (to_first, to) = to.split_at_mut(from_first.len());
         if !to_first.is_empty() {
