@@ -32,7 +32,9 @@ fn kernels_may_print_and_end_their_process_and_all_others_are_measured() {
     let run = bench(&[&flags[..], &["--variant", "doubled,pushed,talks,aborts"]].concat());
     run.assert_code(100);
     run.assert_stderr("kernels may print");
-    let (rows, summary) = lines(&run);
+    let (mut rows, summary) = lines(&run);
+    // Where times cross by chance, sizes between the listed ones are measured too.
+    rows.retain(|row| row["origin"] == "listed");
     assert_eq!(rows.len(), 8);
     for row in variant(&rows, "aborts") {
         let status = row["status"].as_str().expect("a status");
