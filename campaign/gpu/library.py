@@ -192,14 +192,16 @@ def in_processes_of_its_own(names):
     """The same, by processes that are gone when kbench measures: the device is to be kbench's alone."""
     command = [sys.executable, __file__, "--pytorch", *names]
     printed = [subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout for _ in range(LAUNCHES)]
-    launches = [json.loads(times) for times in printed]
-    together = {}
-    for kernel, times in launches[0].items():
-        for name in times:
-            # One that failed in a process has been reported, and the others count.
-            found = [launch[kernel][name] for launch in launches if name in launch.get(kernel, {})]
-            together.setdefault(kernel, {})[name] = statistics.geometric_mean(found)
-    return together
+    found = {}
+    for launch in map(json.loads, printed):
+        for kernel, times in launch.items():
+            for name, time in times.items():
+                # One that failed in a process has been reported, and the others count.
+                found.setdefault(kernel, {}).setdefault(name, []).append(time)
+    return {
+        kernel: {name: statistics.geometric_mean(launches) for name, launches in times.items()}
+        for kernel, times in found.items()
+    }
 
 
 def ours(suite, case, folder):
