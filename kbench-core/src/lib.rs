@@ -16,6 +16,7 @@
 //! | [`infer`] | estimates, comparisons and verdicts |
 //! | [`crossover`] | from which size on a variant wins, by measuring sizes that nobody listed |
 //! | [`report`] | one document, and the forms in which it is shown |
+//! | [`store`] | runs that last, read and written |
 //! | [`tuning`] | measured thresholds, as text of the file that the macros read |
 //!
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
@@ -33,12 +34,15 @@ pub mod measure;
 pub mod plan;
 pub mod registry;
 pub mod report;
+pub mod store;
 pub mod tuning;
 pub mod value;
 pub mod watch;
 pub mod worker;
 
 mod accelerator;
+mod calendar;
+mod hash;
 mod suite;
 mod workers;
 

@@ -3,10 +3,12 @@
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::accelerator::Accelerator;
+use crate::calendar::timestamp;
 use crate::check::{CheckedRow, Coverage, Devices, Standing, check_plan};
 use crate::crossover::{self, Found, Origin, Prober, Search, has_contests};
 use crate::environment::{Conduct, CpuTimes, Environment, Throttling};
 use crate::gauge::Counters;
+use crate::hash::fnv64;
 use crate::infer::{Rules, contaminated_share};
 use crate::kernel::Mode;
 use crate::measure::{Assignment, Effort, Isolation, Judge, Measured, Pass, measure_plan};
@@ -268,6 +270,7 @@ impl Configuration {
         let growth = growth_reports(&first, environment.caches);
         Report {
             schema: SCHEMA,
+            run: run_name(began),
             started: began.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
             command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
             seed: *seed,
@@ -277,6 +280,8 @@ impl Configuration {
                 isolation: *isolation,
                 significance: rules.significance,
                 margin: rules.margin,
+                partition: first.plan.partition.map(|partition| partition.to_string()),
+                kernels: first.plan.kernels.clone(),
             },
             warnings: {
                 let mut warnings = environment.warnings(&conduct);
@@ -298,6 +303,9 @@ impl Configuration {
             scaling,
             growth,
             searched,
+            baseline: None,
+            parts: Vec::new(),
+            missing: Vec::new(),
         }
     }
 }
@@ -398,12 +406,19 @@ impl Prober for Stages<'_> {
         }
         let time = Duration::from_secs_f64((left / f64::from(rounds.max(1))).max(least));
         let has_yardstick = self.configuration.selection.base.is_some();
-        let plan = Plan { cells, filtered_out: 0, has_yardstick, along: None };
+        let plan = Plan { cells, has_yardstick, ..Plan::default() };
         let measuring = self.seconds.measuring;
         let pass = self.pass(plan, Coverage::MoreSizes, time, judge);
         self.seconds.searching += self.seconds.measuring - measuring;
         Some(pass)
     }
+}
+
+/// What a run is called: when it began, and a few digits that tell it from another of the same second.
+fn run_name(began: SystemTime) -> String {
+    let since_1970 = began.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let unique = format!("{} {}", since_1970.as_nanos(), std::process::id());
+    format!("{}-{:08x}", timestamp(since_1970.as_secs()), fnv64(unique.as_bytes()) >> 32)
 }
 
 /// What is noted of a run while it goes on.

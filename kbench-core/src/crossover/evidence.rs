@@ -1,6 +1,6 @@
 //! What is known of a variant against the base, size by size, and where the winner changes.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::infer::Comparison;
 use crate::plan::Size;
@@ -17,7 +17,7 @@ const SIDE_LEVEL: f64 = 0.025;
 pub(super) const LEVEL: f64 = SIDE_LEVEL / (1 + MOST_ROUNDS) as f64;
 
 /// Who takes less time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Winner {
     /// The base.
@@ -27,7 +27,7 @@ pub enum Winner {
 }
 
 /// Why a size was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// The kernel lists it, or the command line names it.

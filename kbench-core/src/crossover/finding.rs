@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::contest::Contest;
 use super::evidence::{Bracket, Evidence, Origin, Winner};
@@ -13,25 +13,25 @@ use crate::kernel::{Backend, Mode, Threshold, Tuned, VariantEntry};
 use crate::plan::work_of;
 
 /// A variant against the base along one way through the sizes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Crossover {
     /// `module::path::kernel`.
     pub kernel: String,
     /// Element type.
     #[serde(rename = "type")]
-    pub element: &'static str,
+    pub element: String,
     /// The variant.
-    pub variant: &'static str,
+    pub variant: String,
     /// What it is compared with.
-    pub base: &'static str,
+    pub base: String,
     /// Threads that the variant may use.
     pub threads: usize,
     /// How its calls are timed.
     pub mode: Mode,
     /// Axes that grow along the way.
-    pub along: Vec<&'static str>,
+    pub along: Vec<String>,
     /// Values of the others.
-    pub held: BTreeMap<&'static str, usize>,
+    pub held: BTreeMap<String, usize>,
     /// The smallest size with figures.
     pub from: Place,
     /// The largest.
@@ -55,8 +55,8 @@ pub struct Crossover {
     pub source: Source,
 }
 
-/// The annotated function of a variant.
-#[derive(Clone, Debug)]
+/// The annotated function of a variant; nobody's in a crossover that was read from a file.
+#[derive(Clone, Debug, Default)]
 pub struct Source {
     /// Its crate.
     pub krate: String,
@@ -69,9 +69,10 @@ pub struct Source {
 }
 
 /// The form of a threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Claim {
     /// There is none.
+    #[default]
     None,
     /// A number.
     Number(u64),
@@ -106,7 +107,7 @@ impl Source {
 }
 
 /// How a search came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
     /// The winner changes.
@@ -124,7 +125,7 @@ pub enum Outcome {
 }
 
 /// A bracket in which the winner changes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Crossing {
     /// The last size at which the former winner is shown to win.
     pub below: Place,
@@ -141,7 +142,7 @@ pub struct Crossing {
 }
 
 /// Why a bracket is not narrower than it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Limit {
     /// It is as narrow as was asked for.
@@ -155,7 +156,7 @@ pub enum Limit {
 }
 
 /// A threshold to write.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Suggestion {
     /// The value, as round as the bracket allows.
     pub value: u64,
@@ -166,7 +167,7 @@ pub struct Suggestion {
 }
 
 /// What was measured at one size.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct EvidenceReport {
     /// The size.
     #[serde(flatten)]
@@ -197,9 +198,9 @@ impl Contest {
             self.brackets().into_iter().map(|b| self.crossing(b, tolerance)).collect();
         Some(Crossover {
             kernel: self.kernel.path(),
-            element: self.kernel.element,
-            variant: self.variant.variant.name,
-            base: self.base.variant.name,
+            element: self.kernel.element.to_owned(),
+            variant: self.variant.variant.name.to_owned(),
+            base: self.base.variant.name.to_owned(),
             threads: match self.variant.variant.backend {
                 Backend::Parallel => {
                     self.variant.threads.unwrap_or_else(rayon::current_num_threads)
@@ -207,8 +208,11 @@ impl Contest {
                 Backend::Serial | Backend::Cuda => 1,
             },
             mode: self.variant.mode,
-            along: axes.filter(|(axis, _)| moving.contains(axis)).map(|(_, name)| name).collect(),
-            held: held.map(|(axis, name)| (name, first.size.values[axis])).collect(),
+            along: axes
+                .filter(|(axis, _)| moving.contains(axis))
+                .map(|(_, name)| name.to_owned())
+                .collect(),
+            held: held.map(|(axis, name)| (name.to_owned(), first.size.values[axis])).collect(),
             from: place(first),
             to: place(last),
             outcome: outcome(&self.winners()),
@@ -349,12 +353,12 @@ pub(crate) mod tests {
         let place = |work: u64| Place { size: format!("n={work}"), work: work as f64 };
         Crossover {
             kernel: "demo::saxpy".into(),
-            element: "f32",
-            variant: "rayon",
-            base: "saxpy",
+            element: "f32".into(),
+            variant: "rayon".into(),
+            base: "saxpy".into(),
             threads: 2,
             mode: Mode::Warm,
-            along: vec!["n"],
+            along: vec!["n".into()],
             held: BTreeMap::new(),
             from: place(10),
             to: place(1000),

@@ -68,7 +68,7 @@ impl Machine {
 impl Prober for Machine {
     fn probe(&mut self, cells: Vec<Cell>, _: u32, _: &dyn Judge) -> Option<Pass> {
         self.rounds += 1;
-        Some(self.measure(Plan { cells, filtered_out: 0, has_yardstick: false, along: None }))
+        Some(self.measure(Plan { cells, ..Plan::default() }))
     }
 }
 

@@ -4,7 +4,7 @@
 //! slower by more than what is negligible. *Too high*: at some size below it is shown to be faster by more. *Right*: at no
 //! size that was measured can either be so. Otherwise the figures do not decide.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::contest::Contest;
 use super::evidence::Evidence;
@@ -16,7 +16,7 @@ use crate::kernel::Threshold;
 const ABOVE: f64 = 0.5;
 
 /// What is said of a threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ThresholdVerdict {
     /// Nowhere does it cost more than what is negligible.
@@ -42,7 +42,7 @@ impl ThresholdVerdict {
 }
 
 /// A claim, judged.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ThresholdFinding {
     /// The claim as its author wrote it.
     pub claim: String,
@@ -62,7 +62,7 @@ pub struct ThresholdFinding {
 }
 
 /// A measured size beside a threshold.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ThresholdPlace {
     /// The size.
     #[serde(flatten)]

@@ -46,7 +46,7 @@ impl Environment {
     }
 
     fn build_doubt(&self, conduct: &Conduct) -> Option<String> {
-        if matches!(self.opt_level, "0" | "1") {
+        if matches!(self.opt_level.as_str(), "0" | "1") {
             Some(format!(
                 "debug build: compiled with opt-level {}, so these times say nothing about optimised code; \
                  use `cargo bench`, `--release`, or set `opt-level = 3` in the profile",
@@ -158,7 +158,7 @@ mod tests {
             governor: Some("performance".to_owned()),
             turbo: Some(false),
             quota: None,
-            opt_level: "3",
+            opt_level: "3".into(),
             ..Environment::read_below(&Fake::new(&[]).root(), None, 8)
         }
     }
@@ -198,7 +198,7 @@ mod tests {
             ("s", quiet(), vec![]),
             ("3", asserting, vec![assertions]),
         ] {
-            let environment = Environment { opt_level: level, ..fine() };
+            let environment = Environment { opt_level: level.into(), ..fine() };
             assert_eq!(kinds(&environment, &conduct), expected, "opt-level {level}");
         }
     }
@@ -280,8 +280,13 @@ mod tests {
 
     #[test]
     fn the_worst_comes_first() {
-        let environment =
-            Environment { opt_level: "0", cores: 2, quota: Some(2.0), turbo: Some(true), ..fine() };
+        let environment = Environment {
+            opt_level: "0".into(),
+            cores: 2,
+            quota: Some(2.0),
+            turbo: Some(true),
+            ..fine()
+        };
         let conduct = Conduct {
             others: Some(1.0),
             steal_share: Some(0.5),

@@ -22,14 +22,18 @@ use std::env;
 use std::path::Path;
 use std::thread;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use processor::{CpuInfo, Processors};
 use root::Root;
 
+use crate::hash::fnv64;
+
 /// Where and with what a run was made.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Environment {
+    /// A key of the machine: the same for the same processors and memory, whatever its name is today.
+    pub machine: String,
     /// Model of the processor.
     pub cpu: String,
     /// Threads that this process can run at once, by its affinity and its quota.
@@ -38,6 +42,10 @@ pub struct Environment {
     pub cores_physical: Option<usize>,
     /// Logical processors that this process may be placed on, whatever its quota.
     pub processors: Option<usize>,
+    /// Bytes of memory.
+    pub memory_bytes: Option<u64>,
+    /// Revision of the processor's microcode.
+    pub microcode: Option<String>,
     /// Sizes of the caches that one core sees.
     pub caches: Caches,
     /// How the kernel chooses the frequency, such as `performance` or `powersave`.
@@ -55,17 +63,17 @@ pub struct Environment {
     /// The kernel and its release.
     pub os: Option<String>,
     /// Operating system and architecture.
-    pub target: &'static str,
+    pub target: String,
     /// The compiler.
-    pub rustc: &'static str,
+    pub rustc: String,
     /// Optimisation level that kbench was built with.
-    pub opt_level: &'static str,
+    pub opt_level: String,
     /// Flags that the compiler was given by `RUSTFLAGS` or cargo's configuration; empty when none were.
-    pub rustflags: &'static str,
+    pub rustflags: String,
     /// The processor that the flags compile for; the least of its architecture when they name none.
-    pub target_cpu: Option<&'static str>,
+    pub target_cpu: Option<String>,
     /// Version of kbench.
-    pub kbench: &'static str,
+    pub kbench: String,
     /// The commit that is checked out around the current directory. Files may differ from it.
     pub git_commit: Option<String>,
 }
@@ -83,11 +91,16 @@ impl Environment {
         let info = CpuInfo::read(root);
         let allowed = Processors::allowed(root);
         let first = allowed.as_ref().and_then(Processors::first).unwrap_or(0);
+        let cpu = info.model().unwrap_or("unknown processor").to_owned();
+        let memory_bytes = processor::memory(root);
         Environment {
-            cpu: info.model().unwrap_or("unknown processor").to_owned(),
+            machine: machine(&cpu, cores, memory_bytes),
+            cpu,
             cores,
             cores_physical: info.physical_cores(),
             processors: allowed.as_ref().map(Processors::count),
+            memory_bytes,
+            microcode: info.microcode().map(str::to_owned),
             caches: Caches::read(root, first),
             governor: processor::governor(root, first),
             turbo: processor::turbo(root),
@@ -96,12 +109,12 @@ impl Environment {
             container: Container::read(root),
             hypervisor: info.hypervisor(),
             os: os(root),
-            target: build::TARGET,
-            rustc: build::RUSTC,
-            opt_level: build::OPT_LEVEL,
-            rustflags: build::RUSTFLAGS,
-            target_cpu: build::target_cpu(build::RUSTFLAGS),
-            kbench: env!("CARGO_PKG_VERSION"),
+            target: build::TARGET.to_owned(),
+            rustc: build::RUSTC.to_owned(),
+            opt_level: build::OPT_LEVEL.to_owned(),
+            rustflags: build::RUSTFLAGS.to_owned(),
+            target_cpu: build::target_cpu(build::RUSTFLAGS).map(str::to_owned),
+            kbench: env!("CARGO_PKG_VERSION").to_owned(),
             git_commit: here.and_then(git::commit),
         }
     }
@@ -120,6 +133,14 @@ impl Environment {
 
 /// The variable that names the kind of machine, where builds and runs have to agree on another name.
 pub(crate) const MACHINE: &str = "KBENCH_MACHINE";
+
+/// The key of a machine. A few megabytes of memory come and go with the kernel's release, so gibibytes count.
+fn machine(cpu: &str, cores: usize, memory_bytes: Option<u64>) -> String {
+    let gibibytes =
+        memory_bytes.map_or(0, |bytes| (bytes as f64 / f64::from(1 << 30)).round() as u64);
+    let text = format!("{}/{cpu}/{cores}/{gibibytes}", env::consts::ARCH);
+    format!("{:012x}", fnv64(text.as_bytes()) >> 16)
+}
 
 fn os(root: &Root) -> Option<String> {
     let kernel = root.line("proc/sys/kernel/ostype")?;

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::root::Root;
 
@@ -35,6 +35,11 @@ impl CpuInfo {
     pub(super) fn hypervisor(&self) -> Option<bool> {
         let flags = self.values("flags").next()?;
         Some(flags.split_whitespace().any(|flag| flag == "hypervisor"))
+    }
+
+    /// Revision of the microcode; only x86 tells it here.
+    pub(super) fn microcode(&self) -> Option<&str> {
+        self.values("microcode").next()
     }
 
     fn values<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a str> {
@@ -77,6 +82,13 @@ impl Processors {
     }
 }
 
+/// Bytes of memory that the kernel can use.
+pub(super) fn memory(root: &Root) -> Option<u64> {
+    let text = root.text("proc/meminfo")?;
+    let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    Some(total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10)
+}
+
 /// How the frequency of a processor is chosen.
 pub(super) fn governor(root: &Root, processor: usize) -> Option<String> {
     root.line(format!("{PROCESSORS}/cpu{processor}/cpufreq/scaling_governor"))
@@ -93,7 +105,7 @@ pub(super) fn turbo(root: &Root) -> Option<bool> {
 }
 
 /// Sizes of caches in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Caches {
     /// First level, for data.
     pub l1d: Option<u64>,

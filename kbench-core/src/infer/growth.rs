@@ -10,7 +10,7 @@
 //! Means of different sizes count as independent. When a launch moves all of them together, differences are known better
 //! than is said here.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::estimate::CONFIDENCE;
 use super::interval::Interval;
@@ -38,7 +38,7 @@ pub struct GrowthPoint {
 }
 
 /// How the time of a row grows with its work.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Growth {
     /// Time grows as this power of work, over the whole range. The interval takes in how far the figures are from any
     /// one power.
@@ -54,7 +54,7 @@ pub struct Growth {
 }
 
 /// Growth from one size to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GrowthStep {
     /// Work at the smaller size.
     pub from: f64,
@@ -65,7 +65,7 @@ pub struct GrowthStep {
 }
 
 /// Where time begins to grow faster than work.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Knee {
     /// Work at the last size before the rise.
     pub from: f64,
@@ -76,7 +76,7 @@ pub struct Knee {
     /// The exponent between the two ends.
     pub after: f64,
     /// The cache that holds what is touched at one end and not at the other; the smallest of several.
-    pub cache: Option<&'static str>,
+    pub cache: Option<String>,
 }
 
 /// How the time of a row grows with its work.
@@ -173,7 +173,13 @@ fn knees(points: &[GrowthPoint], caches: &[(&'static str, u64)]) -> Vec<Knee> {
             let (from, to) = (&points[middle], &points[end]);
             let after = local_exponent(from, to);
             let cache = cache_between(from.bytes, to.bytes, caches);
-            knees.push(Knee { from: from.work, to: to.work, before, after, cache });
+            knees.push(Knee {
+                from: from.work,
+                to: to.work,
+                before,
+                after,
+                cache: cache.map(str::to_owned),
+            });
         }
         middle = end;
     }
@@ -308,8 +314,8 @@ mod tests {
         for (cache, name) in [(f64::from(32 << 10), "L1"), (f64::from(1 << 20), "L2")] {
             for cost in [1.0, 3e3] {
                 let growth = of(0.005, |work| cost + work * per_element(work, cache, 2.5));
-                let [knee] = growth.knees[..] else { panic!("{cost}: {growth:?}") };
-                assert_eq!(knee.cache, Some(name), "{growth:?}");
+                let [knee] = &growth.knees[..] else { panic!("{cost}: {growth:?}") };
+                assert_eq!(knee.cache.as_deref(), Some(name), "{growth:?}");
                 assert!(8.0 * knee.from <= cache && cache < 8.0 * knee.to, "{knee:?}");
                 assert!(knee.after > 1.15 && knee.after > knee.before + 0.15, "{knee:?}");
             }
@@ -319,8 +325,12 @@ mod tests {
     #[test]
     fn a_knee_at_the_last_size_is_found() {
         let growth = of(0.005, |work| work * per_element(work, f64::from(4 << 20), 3.0));
-        let [knee] = growth.knees[..] else { panic!("{growth:?}") };
-        assert_eq!((knee.to, knee.cache), (growth.to, None), "no cache of that size was named");
+        let [knee] = &growth.knees[..] else { panic!("{growth:?}") };
+        assert_eq!(
+            (knee.to, knee.cache.as_deref()),
+            (growth.to, None),
+            "no cache of that size was named"
+        );
     }
 
     #[test]

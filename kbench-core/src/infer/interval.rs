@@ -1,16 +1,27 @@
 //! A figure and how well it is known.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A figure with its 95 % interval.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
     /// The figure.
     pub value: f64,
     /// Lower end.
+    #[serde(deserialize_with = "lower_end")]
     pub low: f64,
     /// Upper end.
+    #[serde(deserialize_with = "upper_end")]
     pub high: f64,
+}
+
+/// JSON has no infinity: an interval without an end is written with `null` in its place.
+fn lower_end<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::NEG_INFINITY))
+}
+
+fn upper_end<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or(f64::INFINITY))
 }
 
 impl Interval {

@@ -1,6 +1,6 @@
 //! Who is best in a cell.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::test::Mean;
 use super::verdict::is_equivalent;
@@ -17,7 +17,7 @@ pub struct Standing {
 }
 
 /// Whether a row wins its cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rank {
     /// It takes the least time, and all others are shown to take more.

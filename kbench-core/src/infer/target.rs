@@ -1,11 +1,11 @@
 //! Whether a target is met.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::kernel::Bound;
 
 /// What can be said of a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Attainment {
     /// The whole interval is on the right side.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::worker::Sampling;
 
@@ -13,27 +13,27 @@ pub(super) const FEWEST_BLOCKS: u32 = 8;
 const WARM_UP_SHARE: f64 = 0.1;
 
 /// Time limits of a run; each can be set by a flag.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
     /// Wall time of the whole measuring stage.
-    #[serde(serialize_with = "seconds")]
+    #[serde(serialize_with = "seconds", deserialize_with = "duration")]
     pub budget: Duration,
     /// How many rows that is for, where it is nobody's wish: a run with more of them takes longer.
     #[serde(skip)]
     pub budget_rows: Option<usize>,
     /// Time spent in timed samples per row, unless `samples` says otherwise.
-    #[serde(serialize_with = "seconds")]
+    #[serde(serialize_with = "seconds", deserialize_with = "duration")]
     pub measurement_time: Duration,
     /// Samples per row.
     pub samples: Option<u32>,
     /// Untimed calls of each row before its calibration.
-    #[serde(serialize_with = "seconds")]
+    #[serde(serialize_with = "seconds", deserialize_with = "duration")]
     pub warm_up: Duration,
     /// How short they may be where there is little time for each row.
     #[serde(skip)]
     pub shortest_warm_up: Duration,
     /// What a sample should last: long against the clock, short against the machine's moods.
-    #[serde(serialize_with = "seconds")]
+    #[serde(serialize_with = "seconds", deserialize_with = "duration")]
     pub sample_time: Duration,
     /// A fixed number of calls per sample, instead of calibration.
     pub iterations: Option<u64>,
@@ -43,6 +43,10 @@ pub struct Effort {
 
 fn seconds<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(duration.as_secs_f64())
+}
+
+fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    Duration::try_from_secs_f64(f64::deserialize(deserializer)?).map_err(serde::de::Error::custom)
 }
 
 impl Effort {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::group::Group;
 use super::{Effort, Judge, Look, Measurement};
@@ -15,7 +15,7 @@ use crate::watch::Watch;
 use crate::worker::{DeviceRequest, Launcher, LinkError, RowCalibration};
 
 /// Whether the rows of a cell are measured side by side.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Isolation {
     /// In the same launches, block by block: what disturbs one disturbs the other.

@@ -20,6 +20,7 @@ use crate::kernel::{Backend, Fault, KernelEntry, Mode, VariantEntry, guard};
 use crate::registry::Registry;
 
 /// What a run consists of.
+#[derive(Default)]
 pub struct Plan {
     /// In the order of the registry, sizes as listed.
     pub cells: Vec<Cell>,
@@ -29,6 +30,10 @@ pub struct Plan {
     pub has_yardstick: bool,
     /// The axis along which crossovers of kernels with several are looked for.
     pub along: Option<String>,
+    /// The share of the kernels that it is.
+    pub partition: Option<Partition>,
+    /// Paths of all kernels that are selected, in whatever share.
+    pub kernels: Vec<String>,
 }
 
 /// Kernel × element type × size, with the variants that are selected for it.
@@ -136,6 +141,7 @@ impl Plan {
         let mut cells = Vec::new();
         let mut filtered_out = 0;
         let mut paths: Vec<String> = Vec::new();
+        let mut kernels: Vec<String> = Vec::new();
         for kernel in &registry.kernels {
             // Element types of one kernel follow each other, and count as one.
             let path = kernel.entry.path();
@@ -150,8 +156,12 @@ impl Plan {
                     .variants
                     .iter()
                     .copied()
-                    .filter(|v| in_part && selection.selects(kernel.entry, v, &size))
+                    .filter(|v| selection.selects(kernel.entry, v, &size))
                     .collect();
+                if !chosen.is_empty() && kernels.last() != Some(&path) {
+                    kernels.push(path.clone());
+                }
+                let chosen = if in_part { chosen } else { Vec::new() };
                 filtered_out += kernel.variants.len() - chosen.len();
                 if chosen.is_empty() {
                     continue;
@@ -173,6 +183,8 @@ impl Plan {
             filtered_out,
             has_yardstick: selection.base.is_some(),
             along: selection.along.clone(),
+            partition: selection.partition,
+            kernels,
         })
     }
 

@@ -1,6 +1,9 @@
 //! `--partition slice:1/4`: a share of the kernels, for several machines.
 
+use std::fmt;
 use std::str::FromStr;
+
+use crate::hash::fnv64;
 
 /// One of several shares. A kernel is never split: its ratios and crossovers must come from one machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,12 +26,19 @@ impl Partition {
     pub fn contains(self, index: usize, path: &str) -> bool {
         let number = match self.by {
             By::Slice => index as u64,
-            // FNV-1a: fixed for ever, unlike the standard library's hashers.
-            By::Hash => path.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-            }),
+            By::Hash => fnv64(path.as_bytes()),
         };
         number % self.of == self.share - 1
+    }
+}
+
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = match self.by {
+            By::Slice => "slice",
+            By::Hash => "hash",
+        };
+        write!(f, "{by}:{}/{}", self.share, self.of)
     }
 }
 

@@ -3,8 +3,8 @@
 use super::device::{add_ceiling, add_device};
 use super::targets::judge_targets;
 use super::{
-    CheckReport, ComparisonReport, CrossoverContext, DeviceRow, RawSamples, RowReport,
-    ScalingContext, Status,
+    ChangeReport, CheckReport, ComparisonReport, CrossoverContext, DeviceRow, RawSamples,
+    RowReport, ScalingContext, Status,
 };
 use crate::check::{CheckedRow, Standing};
 use crate::crossover::Origin;
@@ -86,7 +86,7 @@ pub fn assemble(
     let found: Vec<Comparison> = comparisons.iter().map(|(_, comparison)| *comparison).collect();
     for ((row, comparison), judged) in comparisons.iter().zip(judge(&found, rules)) {
         rows[*row].comparison = comparison_report(comparison, &judged);
-        rows[*row].class = plan.has_yardstick.then(|| class(comparison.speedup));
+        rows[*row].class = plan.has_yardstick.then(|| class(comparison.speedup).to_owned());
         if comparison.is_unstable() {
             rows[*row].unstable = true;
             rows[*row].remarks.push(UNSTABLE_RATIO.into());
@@ -136,21 +136,27 @@ impl Finding<'_> {
         RowReport {
             name: cell.row_name(row),
             kernel: kernel.path(),
-            variant: variant.name,
+            variant: variant.name.to_owned(),
             is_base: cell.is_base(self.row),
-            backend: variant.backend.name(),
-            element: kernel.element,
+            backend: variant.backend.name().to_owned(),
+            element: kernel.element.to_owned(),
             size: cell.size.name(kernel.axes),
-            label: cell.size.label,
-            axes: kernel.axes.iter().copied().zip(cell.size.values.iter().copied()).collect(),
+            label: cell.size.label.map(str::to_owned),
+            axes: kernel
+                .axes
+                .iter()
+                .map(|axis| (*axis).to_owned())
+                .zip(cell.size.values.iter().copied())
+                .collect(),
             work: cell.work().ok().filter(|work| work.is_finite()),
             threads: self.threads(),
-            mode: row.mode.name(),
+            mode: row.mode.name().to_owned(),
             status: self.status(),
             time_ns: None,
             time_low_ns: None,
             time_high_ns: None,
             comparison: ComparisonReport::default(),
+            change: ChangeReport::default(),
             bytes_per_s: None,
             flops_per_s: None,
             items_per_s: None,
@@ -179,6 +185,7 @@ impl Finding<'_> {
             memory: known.and_then(|known| known.allocations).into(),
             counters: known.and_then(|known| known.counters).unwrap_or_default(),
             device: DeviceRow::default(),
+            machine: None,
             raw: RawSamples::default(),
         }
     }
@@ -217,7 +224,7 @@ impl Finding<'_> {
             error_max: errors.map(|errors| errors.maximum),
             worst: worst.map(|worst| format!("{}[{}]", worst.output, worst.index)),
             tolerance: errors.map(|errors| errors.tolerance),
-            reference: self.cell.kernel.reference,
+            reference: self.cell.kernel.reference.map(str::to_owned),
         }
     }
 

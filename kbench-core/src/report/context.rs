@@ -1,12 +1,12 @@
 //! What findings about a whole kernel say of each of its rows, so that a row alone tells them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{RowReport, ScalingReport};
 use crate::crossover::{Crossover, ThresholdVerdict};
 
 /// Where the variant of a row wins, along the way that the row is on.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct CrossoverContext {
     /// What is said of the author's threshold.
     pub threshold_verdict: Option<ThresholdVerdict>,
@@ -19,7 +19,7 @@ pub struct CrossoverContext {
 }
 
 /// A row against the same variant with the smallest thread count.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct ScalingContext {
     /// Time with the smallest count over its own.
     pub scaling: Option<f64>,
@@ -44,7 +44,7 @@ pub fn put_in_context(rows: &mut [RowReport], crossovers: &[Crossover], scaling:
             };
         }
         let is_of_row = |found: &&ScalingReport| {
-            is_of(row, &found.kernel, found.element, found.variant) && found.size == row.size
+            is_of(row, &found.kernel, &found.element, &found.variant) && found.size == row.size
         };
         let counts = scaling.iter().filter(is_of_row).flat_map(|found| &found.counts);
         if let Some(count) = counts.into_iter().find(|count| count.threads == row.threads) {
@@ -63,7 +63,7 @@ fn is_of(row: &RowReport, kernel: &str, element: &str, variant: &str) -> bool {
 }
 
 fn is_on_way(row: &RowReport, found: &Crossover) -> bool {
-    is_of(row, &found.kernel, found.element, found.variant)
+    is_of(row, &found.kernel, &found.element, &found.variant)
         && row.threads == found.threads
         && row.mode == found.mode.name()
         && found.held.iter().all(|(axis, value)| row.axes.get(axis) == Some(value))

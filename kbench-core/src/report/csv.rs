@@ -5,7 +5,7 @@ use crate::crossover::ThresholdVerdict;
 use crate::infer::{Attainment, Rank};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 72] = [
+const COLUMNS: [&str; 81] = [
     "kernel",
     "variant",
     "backend",
@@ -78,6 +78,15 @@ const COLUMNS: [&str; 72] = [
     "throttled_blocks",
     "ceiling",
     "intensity",
+    "baseline_time_ns",
+    "change",
+    "change_low",
+    "change_high",
+    "change_p",
+    "change_p_adjusted",
+    "change_verdict",
+    "change_detectable",
+    "machine",
 ];
 
 /// The report as comma-separated values (RFC 4180).
@@ -90,14 +99,14 @@ pub fn csv(report: &Report) -> String {
     text
 }
 
-fn fields(row: &RowReport) -> [String; 72] {
+fn fields(row: &RowReport) -> [String; 81] {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let whole = |value: Option<u64>| value.map(|v| v.to_string()).unwrap_or_default();
-    let (comparison, check) = (&row.comparison, &row.check);
+    let (comparison, change, check) = (&row.comparison, &row.change, &row.check);
     let (crossover, scaling, device) = (&row.crossover, &row.scaling, &row.device);
     let targets = |verdict: Attainment| {
         let targets = row.expectations.iter().filter(|target| target.verdict == verdict);
-        targets.map(|target| target.target).collect::<Vec<_>>().join("; ")
+        targets.map(|target| target.target.as_str()).collect::<Vec<_>>().join("; ")
     };
     [
         row.kernel.clone(),
@@ -129,7 +138,7 @@ fn fields(row: &RowReport) -> [String; 72] {
         number(comparison.df),
         number(comparison.hedges_g),
         number(comparison.detectable),
-        row.label.unwrap_or_default().to_owned(),
+        row.label.clone().unwrap_or_default(),
         check.worst.clone().unwrap_or_default(),
         row.launches.to_string(),
         number(comparison.welch_t),
@@ -146,7 +155,7 @@ fn fields(row: &RowReport) -> [String; 72] {
         row.origin.word().to_owned(),
         number(row.best_share),
         row.rank.map_or("", Rank::word).to_owned(),
-        row.class.unwrap_or_default().to_owned(),
+        row.class.clone().unwrap_or_default(),
         row.threshold.clone().unwrap_or_default(),
         crossover.threshold_verdict.map_or("", ThresholdVerdict::words).to_owned(),
         whole(crossover.threshold_value),
@@ -172,6 +181,15 @@ fn fields(row: &RowReport) -> [String; 72] {
         whole(device.throttled_blocks.map(|blocks| blocks as u64)),
         device.ceiling.clone().unwrap_or_default(),
         number(device.intensity),
+        number(change.baseline_time_ns),
+        number(change.change),
+        number(change.change_low),
+        number(change.change_high),
+        number(change.change_p),
+        number(change.change_p_adjusted),
+        change.change_verdict.clone().unwrap_or_default(),
+        number(change.change_detectable),
+        row.machine.clone().unwrap_or_default(),
     ]
 }
 

@@ -1,6 +1,6 @@
 //! What a report says about rows that ran on a device.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{RowReport, units};
 use crate::cuda::{Ceilings, DeviceFigures, DeviceInfo, DeviceKernel};
@@ -8,7 +8,7 @@ use crate::kernel::Mode;
 use crate::measure::{Measured, RowMeasured};
 
 /// The device of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct DeviceReport {
     /// The one that was used.
     #[serde(flatten)]
@@ -58,7 +58,7 @@ impl DeviceReport {
 }
 
 /// Figures of one row on a device; all empty for rows that ran on a processor.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct DeviceRow {
     /// Nanoseconds to bring its inputs to the device.
     pub h2d_ns: Option<f64>,

@@ -13,11 +13,12 @@ pub(super) fn findings(report: &Report, kernel: &KernelReport, style: Style) -> 
     let is_here = |c: &&Crossover| c.kernel == kernel.kernel && c.element == kernel.element;
     let here: Vec<&Crossover> = report.crossovers.iter().filter(is_here).collect();
     let mut tables = String::new();
-    let mut variants: Vec<(&str, Mode)> = here.iter().map(|f| (f.variant, f.mode)).collect();
+    let mut variants: Vec<(&str, Mode)> =
+        here.iter().map(|f| (f.variant.as_str(), f.mode)).collect();
     variants.sort_unstable();
     variants.dedup();
     for (variant, mode) in variants {
-        let is_of = |found: &&Crossover| (found.variant, found.mode) == (variant, mode);
+        let is_of = |found: &&Crossover| (found.variant.as_str(), found.mode) == (variant, mode);
         let found: Vec<&Crossover> = here.iter().copied().filter(is_of).collect();
         if found.len() < 2 {
             continue;

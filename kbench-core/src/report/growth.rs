@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::crossover::ways;
 use crate::environment::Caches;
@@ -11,23 +11,23 @@ use crate::measure::Pass;
 use crate::plan::{Cell, Row, Size};
 
 /// How the time of one variant grows along one way through the sizes.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct GrowthReport {
     /// `module::path::kernel`.
     pub kernel: String,
     /// Element type.
     #[serde(rename = "type")]
-    pub element: &'static str,
+    pub element: String,
     /// The variant.
-    pub variant: &'static str,
+    pub variant: String,
     /// Threads of its own pool.
     pub threads: Option<usize>,
     /// Values of the axes that stay the same.
-    pub held: BTreeMap<&'static str, usize>,
+    pub held: BTreeMap<String, usize>,
     /// The smallest size.
-    pub from: String,
+    pub from_size: String,
     /// The largest.
-    pub to: String,
+    pub to_size: String,
     /// Exponents, and where they change.
     #[serde(flatten)]
     pub growth: Growth,
@@ -99,22 +99,22 @@ impl Way<'_> {
             (cells[first].kernel, |cell: usize| cells[cell].size.name(cells[cell].kernel.axes));
         Some(GrowthReport {
             kernel: kernel.path(),
-            element: kernel.element,
-            variant: row.variant.name,
+            element: kernel.element.to_owned(),
+            variant: row.variant.name.to_owned(),
             threads: row.threads,
             held: self.held(),
-            from: size(first),
-            to: size(last),
+            from_size: size(first),
+            to_size: size(last),
             growth,
         })
     }
 
-    fn held(&self) -> BTreeMap<&'static str, usize> {
+    fn held(&self) -> BTreeMap<String, usize> {
         let sizes: Vec<&Size> = self.cells.iter().map(|c| &self.pass.plan.cells[*c].size).collect();
         let axes = self.pass.plan.cells[self.cells[0]].kernel.axes.iter().copied().enumerate();
         let value = |(axis, name): (usize, &'static str)| {
             let value = sizes[0].values[axis];
-            sizes.iter().all(|size| size.values[axis] == value).then_some((name, value))
+            sizes.iter().all(|size| size.values[axis] == value).then(|| (name.to_owned(), value))
         };
         axes.filter_map(value).collect()
     }

@@ -89,9 +89,9 @@ impl<'a> KernelTable<'a> {
         self.table(longest.saturating_sub(excess).max(SHORTEST_NAME)).dense().render(style)
     }
 
-    fn table(&self, name_limit: usize) -> Table {
+    fn table(&self, name_limit: usize) -> Table<'_> {
         let mut axes = self.rows[0].axes.keys();
-        let size = axes.next().copied().filter(|_| axes.next().is_none()).unwrap_or("size");
+        let size = axes.next().filter(|_| axes.next().is_none()).map_or("size", String::as_str);
         let mut table = Table::new(vec![
             (size, Align::Right),
             ("variant", Align::Left),
@@ -137,7 +137,7 @@ impl<'a> KernelTable<'a> {
             text(interval),
             text(comparison.p_adjusted.map(units::probability)),
             text(best(row).filter(|_| !self.has_yardstick)),
-            text(row.class.map(str::to_owned)),
+            text(row.class.clone()),
             text(self.throughput.rate(row).map(|rate| units::digits(rate / 1e9))),
             text(row.ceiling_share.map(|share| format!("{:.0} %", 100.0 * share))),
             self.verdict(row),
@@ -170,8 +170,8 @@ impl<'a> KernelTable<'a> {
 fn shown(rows: &[RowReport]) -> Vec<&RowReport> {
     let is_skipped = |row: &&RowReport| matches!(row.status, Status::Skipped(_));
     let present: HashSet<&str> =
-        rows.iter().filter(|row| !is_skipped(row)).map(|row| row.variant).collect();
-    let is_shown = |row: &&RowReport| present.is_empty() || present.contains(row.variant);
+        rows.iter().filter(|row| !is_skipped(row)).map(|row| row.variant.as_str()).collect();
+    let is_shown = |row: &&RowReport| present.is_empty() || present.contains(row.variant.as_str());
     rows.iter().filter(is_shown).collect()
 }
 
@@ -183,7 +183,8 @@ fn best(row: &RowReport) -> Option<String> {
 
 fn several_threads(rows: &[RowReport]) -> bool {
     let mut threads: HashMap<&str, usize> = HashMap::new();
-    rows.iter().any(|row| *threads.entry(row.variant).or_insert(row.threads) != row.threads)
+    rows.iter()
+        .any(|row| *threads.entry(row.variant.as_str()).or_insert(row.threads) != row.threads)
 }
 
 /// `64×1024`.
@@ -212,7 +213,7 @@ fn name(row: &RowReport, above: Option<&RowReport>, limit: usize) -> String {
 
 /// A variant's name within so many columns: without the kernel's name in front, which the title has, and then without its end.
 fn shorten(row: &RowReport, limit: usize) -> String {
-    let name = row.variant;
+    let name = &row.variant;
     if name.chars().count() <= limit {
         return name.to_owned();
     }

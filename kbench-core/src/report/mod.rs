@@ -1,6 +1,7 @@
 //! The report: everything a run found, and the forms in which it is shown.
 
 mod assemble;
+mod change;
 mod context;
 mod crossover_table;
 mod csv;
@@ -12,6 +13,7 @@ mod kernel_table;
 mod libtest;
 mod listing;
 mod overview;
+mod part;
 mod progress;
 mod remarks;
 mod row;
@@ -26,6 +28,7 @@ mod terminal;
 mod units;
 
 pub use assemble::assemble;
+pub use change::{BaselineReport, ChangeReport, Method, ShiftReport};
 pub use context::{CrossoverContext, ScalingContext, put_in_context};
 pub use csv::csv;
 pub use device::{DeviceReport, DeviceRow};
@@ -33,6 +36,7 @@ pub use growth::{GrowthReport, growth_reports};
 pub use json::{json, json_rows};
 pub use libtest::{TestFormat, test_report};
 pub use listing::{ListFormat, list, list_kernels, list_sizes};
+pub use part::PartReport;
 pub use progress::Progress;
 pub use row::{CheckReport, ComparisonReport, MemoryReport, RawSamples, RowReport, Status};
 pub use scaling::{FitReport, ScalingReport, ThreadsReport, scaling_reports};
@@ -41,20 +45,22 @@ pub use summary::{VariantSummary, kernel_reports};
 pub use targets::TargetReport;
 pub use terminal::terminal;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::crossover::Crossover;
 use crate::environment::Environment;
 use crate::measure::{Effort, Isolation, Spent};
 
 /// Version of the run document; grows when a reader of the former version would misread the new one.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What a run found.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Version of this document.
     pub schema: u32,
+    /// What the run is called: the moment of its beginning and a few digits that tell it from others.
+    pub run: String,
     /// When the run began, in seconds since 1970.
     pub started: u64,
     /// The command that made it.
@@ -91,16 +97,22 @@ pub struct Report {
     pub growth: Vec<GrowthReport>,
     /// Rows of sizes that nobody listed, measured to find crossovers; judged round by round.
     pub searched: Vec<RowReport>,
+    /// What the run was compared with.
+    pub baseline: Option<BaselineReport>,
+    /// The runs that this one was merged from; empty when it was not.
+    pub parts: Vec<PartReport>,
+    /// Kernels that were to be measured, and are in no part.
+    pub missing: Vec<String>,
 }
 
 /// A kernel as a whole, for one element type.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct KernelReport {
     /// `module::path::kernel`.
     pub kernel: String,
     /// Element type.
     #[serde(rename = "type")]
-    pub element: &'static str,
+    pub element: String,
     /// Its variants over all sizes.
     pub variants: Vec<VariantSummary>,
     /// What was found, in sentences.
@@ -110,7 +122,7 @@ pub struct KernelReport {
 }
 
 /// What a run was asked for.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PlanReport {
     /// Limits of time and number.
     pub effort: Effort,
@@ -122,10 +134,14 @@ pub struct PlanReport {
     pub significance: f64,
     /// Differences below this share are none that matter.
     pub margin: f64,
+    /// The share of the kernels that was measured, such as `slice:1/4`.
+    pub partition: Option<String>,
+    /// All kernels that are selected, in whatever share.
+    pub kernels: Vec<String>,
 }
 
 /// Where the time of a run went.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Seconds {
     /// Comparing with references.
     pub checking: f64,

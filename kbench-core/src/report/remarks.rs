@@ -33,16 +33,16 @@ fn subjects(all: &[RowReport], about: &[&RowReport]) -> Vec<String> {
     let count = |rows: &mut dyn Iterator<Item = &RowReport>, variant: &str| {
         rows.filter(|row| row.variant == variant).count()
     };
-    let mode = |row: &RowReport| match row.mode {
+    let mode = |row: &RowReport| match row.mode.as_str() {
         "warm" => String::new(),
         mode => format!(" {mode}"),
     };
     let mut names = Vec::new();
     for row in about {
         let everywhere =
-            count(&mut all.iter(), row.variant) == count(&mut about.iter().copied(), row.variant);
+            count(&mut all.iter(), &row.variant) == count(&mut about.iter().copied(), &row.variant);
         let name = if everywhere {
-            row.variant.to_owned()
+            row.variant.clone()
         } else {
             format!("{}{} at {}", row.variant, mode(row), short_size(row))
         };

@@ -3,41 +3,41 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{CrossoverContext, DeviceRow, ScalingContext, TargetReport};
+use super::{ChangeReport, CrossoverContext, DeviceRow, ScalingContext, TargetReport};
 use crate::crossover::Origin;
 use crate::gauge::{Allocations, CounterFigures};
 use crate::infer::Rank;
 
 /// One variant at one size.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RowReport {
     /// `module::path::kernel/variant/type/axis=value,axis=value`.
     pub name: String,
     /// `module::path::kernel`.
     pub kernel: String,
     /// The variant.
-    pub variant: &'static str,
+    pub variant: String,
     /// Whether others are compared with it.
     pub is_base: bool,
     /// Where it runs.
-    pub backend: &'static str,
+    pub backend: String,
     /// Element type.
     #[serde(rename = "type")]
-    pub element: &'static str,
+    pub element: String,
     /// `axis=value,axis=value`.
     pub size: String,
     /// Label of the shape.
-    pub label: Option<&'static str>,
+    pub label: Option<String>,
     /// Values of the axes.
-    pub axes: BTreeMap<&'static str, usize>,
+    pub axes: BTreeMap<String, usize>,
     /// Amount of work.
     pub work: Option<f64>,
     /// Threads it may use.
     pub threads: usize,
     /// State of the caches.
-    pub mode: &'static str,
+    pub mode: String,
     /// Whether there are figures.
     pub status: Status,
     /// Nanoseconds of one call.
@@ -49,6 +49,9 @@ pub struct RowReport {
     /// The comparison with the base.
     #[serde(flatten)]
     pub comparison: ComparisonReport,
+    /// The comparison with a baseline.
+    #[serde(flatten)]
+    pub change: ChangeReport,
     /// Bytes moved per second.
     pub bytes_per_s: Option<f64>,
     /// Floating-point operations per second.
@@ -69,7 +72,7 @@ pub struct RowReport {
     /// Whether it is the best.
     pub rank: Option<Rank>,
     /// How close it comes to the base, when that was named as a yardstick.
-    pub class: Option<&'static str>,
+    pub class: Option<String>,
     /// Why its size was measured.
     pub origin: Origin,
     /// Where its variant wins.
@@ -102,6 +105,8 @@ pub struct RowReport {
     /// What is to be known of it on a device.
     #[serde(flatten)]
     pub device: DeviceRow,
+    /// The machine that it is from, in a report that was merged.
+    pub machine: Option<String>,
     /// Every sample.
     #[serde(flatten)]
     pub raw: RawSamples,
@@ -115,7 +120,7 @@ impl RowReport {
 }
 
 /// Every sample of a row, with what the sentinels said beside it: launch by launch, block by block.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct RawSamples {
     /// Nanoseconds per call.
     pub samples: Vec<Vec<Vec<f64>>>,
@@ -124,16 +129,16 @@ pub struct RawSamples {
     /// Nanoseconds of the memory sweep, for memory-bound cells.
     pub sweeps: Vec<Vec<Vec<f64>>>,
     /// Clocks of a device's multiprocessors, in megahertz.
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(default, skip_serializing_if = "is_empty")]
     pub clocks: Vec<Vec<Vec<f64>>>,
     /// Degrees Celsius of a device.
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(default, skip_serializing_if = "is_empty")]
     pub temperatures: Vec<Vec<Vec<f64>>>,
     /// Watts of a device.
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(default, skip_serializing_if = "is_empty")]
     pub powers: Vec<Vec<Vec<f64>>>,
     /// What held its clock back, as the bits of NVML's clock event reasons.
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(default, skip_serializing_if = "is_empty")]
     pub throttles: Vec<Vec<Vec<f64>>>,
 }
 
@@ -143,7 +148,7 @@ fn is_empty(launches: &[Vec<Vec<f64>>]) -> bool {
 }
 
 /// A row against its base; all empty for the base itself.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct ComparisonReport {
     /// Time of the base over time of the row.
     pub speedup: Option<f64>,
@@ -174,7 +179,7 @@ pub struct ComparisonReport {
 }
 
 /// What one call allocates; empty where it was not counted.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct MemoryReport {
     /// Allocations and reallocations.
     pub allocations: Option<u64>,
@@ -195,7 +200,7 @@ impl From<Option<Allocations>> for MemoryReport {
 }
 
 /// What the correctness gate found.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CheckReport {
     /// Relative error norm.
     pub error: Option<f64>,
@@ -207,7 +212,7 @@ pub struct CheckReport {
     /// Relative tolerance.
     pub tolerance: Option<f64>,
     /// What it was compared with.
-    pub reference: Option<&'static str>,
+    pub reference: Option<String>,
 }
 
 /// Whether a row has figures.
@@ -237,6 +242,18 @@ impl Serialize for Status {
     }
 }
 
+impl<'de> Deserialize<'de> for Status {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.split_once(": ") {
+            _ if text == "ok" => Ok(Status::Ok),
+            Some(("failed", reason)) => Ok(Status::Failed(reason.to_owned())),
+            Some(("skipped", reason)) => Ok(Status::Skipped(reason.to_owned())),
+            _ => Err(serde::de::Error::custom(format!("`{text}` is no status of a row"))),
+        }
+    }
+}
+
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
@@ -246,21 +263,22 @@ pub(super) mod tests {
         RowReport {
             name: format!("crate::kernel/{variant}/f32/n={n}"),
             kernel: "crate::kernel".into(),
-            variant,
+            variant: variant.into(),
             is_base: false,
-            backend: "serial",
-            element: "f32",
+            backend: "serial".into(),
+            element: "f32".into(),
             size: format!("n={n}"),
             label: None,
-            axes: [("n", n)].into(),
+            axes: [("n".into(), n)].into(),
             work: Some(n as f64),
             threads: 1,
-            mode: "warm",
+            mode: "warm".into(),
             status: Status::Ok,
             time_ns: None,
             time_low_ns: None,
             time_high_ns: None,
             comparison: ComparisonReport::default(),
+            change: ChangeReport::default(),
             bytes_per_s: None,
             flops_per_s: None,
             items_per_s: None,
@@ -284,6 +302,7 @@ pub(super) mod tests {
             memory: MemoryReport::default(),
             counters: CounterFigures::default(),
             device: DeviceRow::default(),
+            machine: None,
             raw: RawSamples::default(),
         }
     }

@@ -1,6 +1,6 @@
 //! How parallel variants scale with threads.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::sentences;
 use crate::infer::{
@@ -11,15 +11,15 @@ use crate::measure::{Look, Pass};
 use crate::plan::Cell;
 
 /// A parallel variant at one size with several thread counts.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ScalingReport {
     /// `module::path::kernel`.
     pub kernel: String,
     /// Element type.
     #[serde(rename = "type")]
-    pub element: &'static str,
+    pub element: String,
     /// The variant.
-    pub variant: &'static str,
+    pub variant: String,
     /// `axis=value,axis=value`.
     pub size: String,
     /// The smallest thread count, which the others are compared with.
@@ -35,7 +35,7 @@ pub struct ScalingReport {
 }
 
 /// A thread count against the smallest.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct ThreadsReport {
     /// The count.
     pub threads: usize,
@@ -46,16 +46,16 @@ pub struct ThreadsReport {
 }
 
 /// A law of scaling.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct FitReport {
     /// `amdahl` or `usl`.
-    pub law: &'static str,
+    pub law: String,
     /// The serial fraction.
     pub contention: Interval,
     /// The cost of keeping threads coherent.
     pub coherency: Option<Interval>,
     /// Whether the law describes the figures: `within noise`, `close` or `departs`.
-    pub agreement: &'static str,
+    pub agreement: String,
     /// Largest distance of a figure from the law, as a share.
     pub worst_residual: f64,
     /// The thread count of that figure.
@@ -120,8 +120,8 @@ impl Seen<'_> {
         let serial = base.filter(is_serial).filter(|_| first == 1);
         let mut report = ScalingReport {
             kernel: cell.kernel.path(),
-            element: cell.kernel.element,
-            variant: cell.rows[first_row].variant.name,
+            element: cell.kernel.element.to_owned(),
+            variant: cell.rows[first_row].variant.name.to_owned(),
             size: cell.size.name(cell.kernel.axes),
             first,
             counts,
@@ -175,14 +175,16 @@ fn fit_report(fit: ScalingFit) -> FitReport {
         law: match fit.law {
             Law::Amdahl => "amdahl",
             Law::Universal => "usl",
-        },
+        }
+        .to_owned(),
         contention: fit.contention,
         coherency: fit.coherency,
         agreement: match fit.agreement {
             Agreement::WithinNoise => "within noise",
             Agreement::Close => "close",
             Agreement::Departs => "departs",
-        },
+        }
+        .to_owned(),
         worst_residual: fit.worst_residual,
         worst_residual_at: fit.worst_residual_at,
     }

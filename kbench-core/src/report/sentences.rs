@@ -109,10 +109,10 @@ fn several_crossings(found: &Crossover, crossings: &[Crossing]) -> String {
 }
 
 /// The winner's name and the other's.
-fn names(found: &Crossover, winner: Winner) -> (&'static str, &'static str) {
+fn names(found: &Crossover, winner: Winner) -> (&str, &str) {
     match winner {
-        Winner::Variant => (found.variant, found.base),
-        Winner::Base => (found.base, found.variant),
+        Winner::Variant => (&found.variant, &found.base),
+        Winner::Base => (&found.base, &found.variant),
     }
 }
 
@@ -220,8 +220,8 @@ pub(super) fn targets(rows: &[RowReport]) -> Vec<String> {
             match groups.iter_mut().find(is_same) {
                 Some(group) => group.found.push((row, target)),
                 None => groups.push(TargetEverywhere {
-                    variant: row.variant,
-                    text: target.target,
+                    variant: &row.variant,
+                    text: &target.target,
                     found: vec![(row, target)],
                 }),
             }
@@ -314,7 +314,7 @@ pub(super) fn growth<'a>(found: impl Iterator<Item = &'a GrowthReport>) -> Vec<S
         found.iter().filter(same).count() > 1
     };
     let name = |report: &GrowthReport| {
-        let name = with_threads(report.variant, report.threads);
+        let name = with_threads(&report.variant, report.threads);
         match is_one_of_many(report) {
             true => format!("{name} at {}", axes(&report.held)),
             false => name,
@@ -331,7 +331,7 @@ pub(super) fn growth<'a>(found: impl Iterator<Item = &'a GrowthReport>) -> Vec<S
     }
     for report in &found {
         for knee in &report.growth.knees {
-            let cache = match knee.cache {
+            let cache = match &knee.cache {
                 Some(cache) => format!(", where its data leaves the {cache} cache"),
                 None => String::new(),
             };
@@ -355,7 +355,7 @@ pub(super) fn wins(variants: &[VariantSummary]) -> Option<String> {
         variants.iter().filter(|other| other.variant == variant.variant).count() > 1
     };
     let part = |variant: &VariantSummary| {
-        let name = with_threads(variant.variant, several(variant).then_some(variant.threads));
+        let name = with_threads(&variant.variant, several(variant).then_some(variant.threads));
         let shared = match variant.shared_wins {
             0 => String::new(),
             shared => format!(" and shares {shared}"),
@@ -373,7 +373,7 @@ pub(super) fn wins(variants: &[VariantSummary]) -> Option<String> {
 }
 
 /// `dim=1024,rows=16`.
-pub(super) fn axes(held: &BTreeMap<&'static str, usize>) -> String {
+pub(super) fn axes(held: &BTreeMap<String, usize>) -> String {
     let pairs: Vec<String> = held.iter().map(|(axis, value)| format!("{axis}={value}")).collect();
     pairs.join(",")
 }

@@ -1,6 +1,6 @@
 //! What all sizes of a kernel say together: who wins how often, by how much, and what to take.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{GrowthReport, KernelReport, RowReport, ScalingReport, Status, sentences, units};
 use crate::crossover::Crossover;
@@ -10,10 +10,10 @@ use crate::infer::{NEGLIGIBLE, Rank};
 const WORTHWHILE: f64 = 0.10;
 
 /// One variant over all sizes of a kernel.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct VariantSummary {
     /// The variant.
-    pub variant: &'static str,
+    pub variant: String,
     /// Threads that it may use.
     pub threads: usize,
     /// Whether others are compared with it.
@@ -61,7 +61,7 @@ fn summary(rows: &[&RowReport]) -> VariantSummary {
     let mean = (!speedups.is_empty()).then(|| geometric_mean(&speedups));
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.best_share).collect();
     VariantSummary {
-        variant: rows[0].variant,
+        variant: rows[0].variant.clone(),
         threads: rows[0].threads,
         is_base: rows[0].is_base,
         sizes: rows.len(),
@@ -88,12 +88,13 @@ pub(super) fn recommendation(
     failed: &[&str],
 ) -> Option<String> {
     // What is best now may be out of the question once it is mended.
-    let is_winner = |v: &&VariantSummary| v.wins + v.shared_wins > 0 && failed.contains(&v.variant);
+    let is_winner =
+        |v: &&VariantSummary| v.wins + v.shared_wins > 0 && failed.contains(&v.variant.as_str());
     if let Some(broken) = variants.iter().find(is_winner) {
         return Some(format!("mend {} first: it failed, and is not to be taken", broken.variant));
     }
     let sizes = variants.iter().map(|variant| variant.sizes).max()?;
-    let is_sound = |v: &&VariantSummary| v.sizes == sizes && !failed.contains(&v.variant);
+    let is_sound = |v: &&VariantSummary| v.sizes == sizes && !failed.contains(&v.variant.as_str());
     let complete: Vec<&VariantSummary> = variants.iter().filter(is_sound).collect();
     let best = complete.iter().max_by(|a, b| a.mean_best_share.total_cmp(&b.mean_best_share))?;
     if variants.len() < 2 {
@@ -143,14 +144,14 @@ fn by_size(rows: &[RowReport]) -> String {
         let wins = |row: &&RowReport| matches!(row.rank, Some(Rank::Alone | Rank::Shared));
         let last = parts.last().map(|(name, ..)| *name);
         // One that shares the win goes on where it has won before.
-        let same = cell.iter().filter(wins).find(|row| Some(row.variant) == last);
+        let same = cell.iter().filter(wins).find(|row| Some(row.variant.as_str()) == last);
         let best = cell.iter().filter(wins).max_by(|a, b| {
             a.best_share.partial_cmp(&b.best_share).unwrap_or(std::cmp::Ordering::Equal)
         });
         let Some(winner) = same.or(best) else { continue };
         match parts.last_mut().filter(|_| same.is_some()) {
             Some((_, _, to)) => *to = winner,
-            None => parts.push((winner.variant, winner, winner)),
+            None => parts.push((&winner.variant, winner, winner)),
         }
     }
     let count = parts.len();
@@ -174,20 +175,20 @@ pub fn kernel_reports(
     growth: &[GrowthReport],
 ) -> Vec<KernelReport> {
     let report = |rows: &[RowReport]| {
-        let (kernel, element) = (&rows[0].kernel, rows[0].element);
+        let (kernel, element) = (&rows[0].kernel, &rows[0].element);
         let variants = variants(rows);
         let is_here = |of: &str, type_name: &str| of == kernel && type_name == element;
         let here: Vec<&Crossover> =
-            crossovers.iter().filter(|c| is_here(&c.kernel, c.element)).collect();
+            crossovers.iter().filter(|c| is_here(&c.kernel, &c.element)).collect();
         let is_one_of_many = |found: &Crossover| {
             let same =
-                |other: &&&Crossover| (other.variant, other.mode) == (found.variant, found.mode);
+                |other: &&&Crossover| (&other.variant, other.mode) == (&found.variant, found.mode);
             here.iter().filter(same).count() > 1
         };
-        let all = rows.iter().chain(searched).filter(|row| is_here(&row.kernel, row.element));
+        let all = rows.iter().chain(searched).filter(|row| is_here(&row.kernel, &row.element));
         let failed: Vec<&str> = all
             .filter(|row| matches!(row.status, Status::Failed(_)))
-            .map(|row| row.variant)
+            .map(|row| row.variant.as_str())
             .collect();
         let findings = here
             .iter()
@@ -195,14 +196,17 @@ pub fn kernel_reports(
             .chain(sentences::untried(rows, &here))
             .chain(sentences::targets(rows))
             .chain(
-                scaling.iter().filter(|s| is_here(&s.kernel, s.element)).filter_map(sentences::law),
+                scaling
+                    .iter()
+                    .filter(|s| is_here(&s.kernel, &s.element))
+                    .filter_map(sentences::law),
             )
-            .chain(sentences::growth(growth.iter().filter(|g| is_here(&g.kernel, g.element))))
+            .chain(sentences::growth(growth.iter().filter(|g| is_here(&g.kernel, &g.element))))
             .chain(sentences::wins(&variants))
             .collect();
         KernelReport {
             kernel: kernel.clone(),
-            element,
+            element: element.clone(),
             recommendation: recommendation(rows, &variants, &failed),
             variants,
             findings,

@@ -29,15 +29,15 @@ impl Cell {
 }
 
 /// A table with a header; columns that are empty in every row are left out.
-pub(super) struct Table {
+pub(super) struct Table<'a> {
     /// Blanks between columns.
     gap: usize,
-    header: Vec<(&'static str, Align)>,
+    header: Vec<(&'a str, Align)>,
     rows: Vec<Vec<Cell>>,
 }
 
-impl Table {
-    pub(super) fn new(header: Vec<(&'static str, Align)>) -> Self {
+impl<'a> Table<'a> {
+    pub(super) fn new(header: Vec<(&'a str, Align)>) -> Self {
         Table { gap: 2, header, rows: Vec::new() }
     }
 

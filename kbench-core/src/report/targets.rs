@@ -1,6 +1,6 @@
 //! The author's performance targets, judged.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{RowReport, Status, units};
 use crate::infer::{Attainment, Calm, Comparison, Estimate, Mean, Observations, Scope, compare};
@@ -14,10 +14,10 @@ const NO_OTHERS: &str = "there is no other variant to compare with";
 const NO_FIGURES: &str = "there are no figures";
 
 /// A target of a variant at one size.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TargetReport {
     /// As written.
-    pub target: &'static str,
+    pub target: String,
     /// Whether it is met.
     pub verdict: Attainment,
     /// Why.
@@ -65,7 +65,7 @@ impl Judge<'_> {
             (Status::Ok, Err(reason)) => (Attainment::Undecided, reason.to_owned()),
             (status, _) => (Attainment::Undecided, status.to_string()),
         };
-        TargetReport { target: expectation.text, verdict, reason }
+        TargetReport { target: expectation.text.to_owned(), verdict, reason }
     }
 
     /// A share of a ceiling is a time, upside down.

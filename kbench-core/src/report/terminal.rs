@@ -57,7 +57,7 @@ fn machine(environment: &Environment) -> Option<String> {
         environment.container.map(|container| container.name().into()),
         environment.quota.map(|quota| format!("quota {}", cores((quota * 100.0).round() / 100.0))),
         environment.governor.as_ref().map(|governor| format!("governor {governor}")),
-        environment.target_cpu.map(|cpu| format!("target-cpu {cpu}")),
+        environment.target_cpu.as_ref().map(|cpu| format!("target-cpu {cpu}")),
         environment.git_commit.as_ref().map(|hash| format!("commit {hash:.7}")),
     ];
     let mut line = String::new();
@@ -92,8 +92,10 @@ fn kernel(rows: &[RowReport], style: Style) -> String {
 fn legend(rows: &[RowReport]) -> String {
     let axes: Vec<&str> =
         rows[0].size.split(',').filter_map(|pair| Some(pair.split_once('=')?.0)).collect();
-    let mut labels: Vec<String> =
-        rows.iter().filter_map(|row| Some(format!("{} {}", row.label?, short_size(row)))).collect();
+    let mut labels: Vec<String> = rows
+        .iter()
+        .filter_map(|row| Some(format!("{} {}", row.label.as_ref()?, short_size(row))))
+        .collect();
     labels.dedup();
     let mut parts = Vec::new();
     if axes.len() > 1 {
@@ -111,7 +113,8 @@ fn check_line(rows: &[RowReport]) -> String {
     let worst =
         checked.filter_map(|row| Some((row.check.error?, row))).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((error, row)) = worst else { return String::new() };
-    let against = row.check.reference.map_or("the base".to_owned(), |name| format!("`{name}`"));
+    let against =
+        row.check.reference.as_ref().map_or("the base".to_owned(), |name| format!("`{name}`"));
     let line = format!(
         "PASS against {against}: relative error {} (norm, {}), {} (one element), tolerance {}",
         units::error(error),
@@ -296,7 +299,7 @@ mod tests {
             container: Some(Container::Docker),
             hypervisor: Some(true),
             os: Some("Linux 6.1.0-13-amd64".into()),
-            target_cpu: Some("native"),
+            target_cpu: Some("native".into()),
             git_commit: Some("1a2b3c4d5e".into()),
             ..silent()
         };

@@ -1,6 +1,7 @@
 //! From the crossovers of a report to thresholds.
 
-use super::{TunedThreshold, date};
+use super::TunedThreshold;
+use crate::calendar::date;
 use crate::crossover::{Claim, Crossover, Outcome, Suggestion, Winner, whole};
 use crate::kernel::Mode;
 use crate::kernel::Tuned;

@@ -5,11 +5,9 @@
 //! reads nor writes one.
 
 mod collect;
-mod date;
 mod merge;
 
 pub use collect::{Collected, collect};
-pub use date::date;
 pub use merge::merge;
 
 /// The format that this version writes, and the newest that it reads.
