@@ -17,11 +17,13 @@
 //! | [`crossover`] | from which size on a variant wins, by measuring sizes that nobody listed |
 //! | [`report`] | one document, and the forms in which it is shown |
 //! | [`store`] | runs that last, read and written |
+//! | [`baseline`] | a run against an older one |
 //! | [`tuning`] | measured thresholds, as text of the file that the macros read |
 //!
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
 //! is, [`environment`] where it is made.
 
+pub mod baseline;
 pub mod check;
 pub mod crossover;
 pub mod cuda;
@@ -46,7 +48,7 @@ mod hash;
 mod suite;
 mod workers;
 
-pub use suite::{Configuration, DEFAULT_SEED, Suite, SuiteError};
+pub use suite::{Configuration, DEFAULT_SEED, Past, Suite, SuiteError};
 pub use workers::Workers;
 
 /// What the attribute's expansion names. Not for use by hand: it changes without notice.

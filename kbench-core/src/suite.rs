@@ -1,5 +1,7 @@
 //! A run, stage by stage: registry → plan → check → measure → infer → crossover → report.
 
+use std::collections::HashSet;
+use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::accelerator::Accelerator;
@@ -15,11 +17,11 @@ use crate::measure::{Assignment, Effort, Isolation, Judge, Measured, Pass, measu
 use crate::plan::{Cell, Plan, PlanError, Row, Selection};
 use crate::registry::{RegisteredKernel, Registry, RegistryError};
 use crate::report::{
-    DeviceReport, PlanReport, Report, RowReport, SCHEMA, Seconds, assemble, growth_reports,
+    DeviceReport, PlanReport, Report, RowKey, RowReport, SCHEMA, Seconds, assemble, growth_reports,
     kernel_reports, put_in_context, scaling_reports,
 };
 use crate::watch::{Told, Watch};
-use crate::worker::{DeviceRequest, Launcher, SameProcess, WorkerChecks, profile_rows};
+use crate::worker::{DeviceRequest, Duet, Launcher, SameProcess, WorkerChecks, profile_rows};
 use crate::workers::Workers;
 
 /// What a run is about and how much effort it makes.
@@ -49,6 +51,17 @@ pub struct Configuration {
     pub isolation: Isolation,
     /// Whether allocations and processor events of a call are counted.
     pub inspect: bool,
+    /// An older build of the program that is measured in turns with this one.
+    pub past: Option<Past>,
+}
+
+/// An older build of a program.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// Where it is.
+    pub program: PathBuf,
+    /// The rows that it has.
+    pub rows: HashSet<RowKey>,
 }
 
 /// The seed of a run that is given none: any number, but always the same, so that two runs see the same data.
@@ -69,6 +82,7 @@ impl Default for Configuration {
             workers: Workers::default(),
             isolation: Isolation::default(),
             inspect: false,
+            past: None,
         }
     }
 }
@@ -161,9 +175,17 @@ impl Suite {
         let mut record = Record::begin();
         record.seconds.budget = effort.budget.as_secs_f64();
         let (before, throttled) = (CpuTimes::read(), Throttling::read());
+        let older = configuration.past.as_ref();
+        let older = older.and_then(|past| workers.launcher_of(&past.program, *seed));
+        let duet = older.as_ref().map(|past| Duet {
+            now: launcher.as_ref(),
+            past: past.as_ref(),
+            seed: *seed,
+        });
         let mut stages = Stages {
             configuration,
             launcher: launcher.as_ref(),
+            duet: duet.as_ref(),
             accelerator: &accelerator,
             seconds: &mut record.seconds,
             watch,
@@ -242,6 +264,15 @@ impl Configuration {
         Configuration { effort: self.effort.for_rows(rows), ..self }
     }
 
+    /// Which rows of a plan the older build has.
+    fn past_rows(&self, plan: &Plan) -> Vec<Vec<bool>> {
+        let has = |cell: &Cell, row: &Row| {
+            self.past.as_ref().is_some_and(|past| past.rows.contains(&RowKey::of(cell, row)))
+        };
+        let of_cell = |cell: &Cell| cell.rows.iter().map(|row| has(cell, row)).collect();
+        plan.cells.iter().map(of_cell).collect()
+    }
+
     /// What was found, with all that is to be known of the run.
     fn report(&self, record: Record, first: Pass, found: Found) -> Report {
         let Record { began, environment, mut seconds, conduct, device, .. } = record;
@@ -303,6 +334,7 @@ impl Configuration {
             scaling,
             growth,
             searched,
+            executable: None,
             baseline: None,
             parts: Vec::new(),
             missing: Vec::new(),
@@ -320,6 +352,8 @@ const SHORTEST_ROUND: f64 = 0.1;
 struct Stages<'a> {
     configuration: &'a Configuration,
     launcher: &'a dyn Launcher,
+    /// The same with an older build beside it.
+    duet: Option<&'a Duet<'a>>,
     accelerator: &'a Accelerator,
     seconds: &'a mut Seconds,
     watch: &'a mut dyn Watch,
@@ -370,6 +404,9 @@ impl Stages<'_> {
         judge: &dyn Judge,
     ) -> Measured {
         let Configuration { effort, seed, isolation, inspect, device, .. } = self.configuration;
+        // Sizes that nobody listed are for crossovers of today.
+        let duet = self.duet.filter(|_| coverage == Coverage::EverySize);
+        let past = duet.map_or_else(Vec::new, |_| self.configuration.past_rows(plan));
         let assignment = Assignment {
             plan,
             checked,
@@ -379,7 +416,8 @@ impl Stages<'_> {
             isolation: *isolation,
             inspect: *inspect && coverage == Coverage::EverySize,
             device,
-            launcher: self.launcher,
+            past: &past,
+            launcher: duet.map_or(self.launcher, |duet| duet as &dyn Launcher),
             judge,
         };
         let measured = measure_plan(&assignment, &mut self.told(coverage));

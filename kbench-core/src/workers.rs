@@ -1,4 +1,5 @@
 use std::ffi::OsStr;
+use std::path::Path;
 
 use crate::registry::Registry;
 use crate::worker::{Launcher, SameProcess};
@@ -57,6 +58,17 @@ impl Workers {
         }
         let _ = seed;
         Box::new(SameProcess(registry))
+    }
+
+    /// The launcher of another build of this program; none where there are no other processes.
+    pub(crate) fn launcher_of(self, program: &Path, seed: u64) -> Option<Box<dyn Launcher>> {
+        #[cfg(unix)]
+        if self == Workers::ThisProgram {
+            let program = program.to_owned();
+            return Some(Box::new(crate::worker::Processes::of(program, ARGUMENT, seed)));
+        }
+        let _ = (program, seed);
+        None
     }
 }
 

@@ -103,6 +103,7 @@ impl Options {
                     Isolation::Shared
                 },
                 inspect: arguments.is_on("benchmem"),
+                past: None,
             },
             format: format(&arguments, quiet)?,
             style: style(&arguments)?,

@@ -49,34 +49,36 @@ fn outlook(
     look: Look,
     level: f64,
 ) -> Outlook {
-    let found: Vec<Comparison> =
-        compared(open).filter_map(|(base, row)| compare(observations, base, row, look)).collect();
-    let known = |comparison: &Comparison| {
-        let half = comparison.test.half_width(1.0 - level * comparison.share);
-        half <= (WELL_KNOWN * comparison.test.difference.abs()).min(PRECISE)
+    // Each with whether it is one with a former self, which a gate may have a limit for.
+    let found: Vec<(Comparison, bool)> = open
+        .compared()
+        .filter_map(|(with, row)| {
+            Some((compare(observations, with, row, look)?, with >= open.cell.rows.len()))
+        })
+        .collect();
+    let half = |comparison: &Comparison| comparison.test.half_width(1.0 - level * comparison.share);
+    let is_aside = |(comparison, is_change): &(Comparison, bool)| match rules.limit {
+        Some(limit) if *is_change => {
+            (comparison.test.difference + limit.ln_1p()).abs() > half(comparison)
+        }
+        _ => true,
+    };
+    let is_known = |(comparison, _): &(Comparison, bool)| {
+        half(comparison) <= (WELL_KNOWN * comparison.test.difference.abs()).min(PRECISE)
     };
     if found.is_empty() {
         Outlook::Settled
-    } else if found.iter().all(known) {
+    } else if found.iter().all(|c| is_known(c) && is_aside(c)) {
         Outlook::Decided
-    } else if found.iter().all(|c| known(c) || is_equivalent(c, rules)) {
+    } else if found.iter().all(|c| (is_known(c) || is_equivalent(&c.0, rules)) && is_aside(c)) {
         Outlook::Settled
     } else {
         Outlook::Open
     }
 }
 
-/// Bases and the rows that are compared with them; none for rows whose base is not there or has failed.
-fn compared<'a>(open: &'a OpenCell<'_>) -> impl Iterator<Item = (usize, usize)> + 'a {
-    let with_base = |row: &usize| {
-        let base = open.cell.base_of(*row).filter(|base| open.rows.contains(base))?;
-        (base != *row).then_some((base, *row))
-    };
-    open.rows.iter().filter_map(with_base)
-}
-
 fn spread(observations: &Observations, open: &OpenCell<'_>) -> Option<Spread> {
-    let launches = compared(open).find_map(|(base, row)| {
+    let launches = open.compared().find_map(|(base, row)| {
         Some(observations.differences(row, base)).filter(|launches| !launches.is_empty())
     })?;
     let within: Vec<f64> = launches.iter().filter_map(|launch| launch.variance).collect();

@@ -113,10 +113,10 @@ impl<'a> Group<'a> {
             let mut calibrated: Vec<(usize, RowCalibration)> =
                 rows.iter().filter_map(|row| Some((*row, known[*row].calibration?))).collect();
             calibrated.sort_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
-            let planned = &self.assignment.plan.cells[*cell].rows;
+            let planned = &self.assignment.plan.cells[*cell];
             let mut leaders: BTreeMap<Mode, RowCalibration> = BTreeMap::new();
             for (row, calibration) in calibrated {
-                let mode = planned[row].mode;
+                let mode = planned.row_at(row).mode;
                 match leaders.get(&mode).filter(|leader| calibration.is_like(leader)) {
                     Some(RowCalibration { calls, wash_out, .. }) => {
                         known[row].calibration = Some(RowCalibration {
@@ -256,13 +256,16 @@ impl<'a> Group<'a> {
 /// The admitted rows of some cells that have not failed.
 fn live(assignment: &Assignment<'_>, measured: &Measured, cells: &[usize]) -> Roster {
     let rows = |cell: usize| {
-        let admitted = assignment.checked[cell].iter().zip(&measured.rows[cell]).enumerate();
-        admitted
-            .filter(|(_, (row, known))| {
-                matches!(row.standing, Standing::Admitted) && known.is_live()
-            })
-            .map(|(index, _)| index)
-            .collect()
+        let known = &measured.rows[cell];
+        let is_admitted = |row: &usize| {
+            matches!(assignment.checked[cell][*row].standing, Standing::Admitted)
+                && known[*row].is_live()
+        };
+        let now: Vec<usize> = (0..assignment.checked[cell].len()).filter(is_admitted).collect();
+        let has_past = |row: &&usize| assignment.past.get(cell).is_some_and(|past| past[**row]);
+        let past = now.iter().filter(has_past).map(|row| assignment.plan.cells[cell].past_of(*row));
+        let past: Vec<usize> = past.filter(|place| known[*place].is_live()).collect();
+        [now, past].concat()
     };
     Roster { cells: cells.iter().map(|&cell| RosterCell { cell, rows: rows(cell) }).collect() }
 }
@@ -272,10 +275,8 @@ fn comparisons(assignment: &Assignment<'_>, measured: &Measured) -> usize {
     let of_cell = |(index, cell): (usize, &crate::plan::Cell)| {
         let roster = live(assignment, measured, &[index]);
         let rows = &roster.cells[0].rows;
-        let compared = |row: &&usize| {
-            cell.base_of(**row).is_some_and(|base| base != **row && rows.contains(&base))
-        };
-        rows.iter().filter(compared).count()
+        let open = OpenCell { index, cell, rows: rows.clone() };
+        open.compared().count()
     };
     assignment.plan.cells.iter().enumerate().map(of_cell).sum()
 }

@@ -47,6 +47,19 @@ pub struct OpenCell<'a> {
     pub rows: Vec<usize>,
 }
 
+impl OpenCell<'_> {
+    /// Rows, each behind the one that it is compared with: its base, and its former self. None whose counterpart is not
+    /// there or has failed.
+    pub fn compared(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let now = self.rows.iter().copied().filter(|row| *row < self.cell.rows.len());
+        let pairs = |row: usize| {
+            let base = self.cell.base_of(row).filter(|base| *base != row);
+            [base, Some(self.cell.past_of(row))].into_iter().flatten().map(move |with| (with, row))
+        };
+        now.flat_map(pairs).filter(|(with, _)| self.rows.contains(with))
+    }
+}
+
 /// Whoever looks at the figures between launches.
 pub trait Judge {
     /// What can be said of each of some cells, when the report will have `comparisons` in all.

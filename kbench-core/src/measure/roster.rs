@@ -2,7 +2,7 @@
 
 use super::Measured;
 use crate::plan::{Cell, Plan};
-use crate::worker::{Block, CellRequest, RowRequest, Sample, VisitRow};
+use crate::worker::{Block, CellRequest, Program, RowRequest, Sample, VisitRow};
 
 /// The cells of one worker, in the order of its requests.
 #[derive(Clone, Debug)]
@@ -15,7 +15,7 @@ pub(super) struct Roster {
 pub(super) struct RosterCell {
     /// Index in the plan.
     pub(super) cell: usize,
-    /// Indices of its rows in the plan's cell.
+    /// Indices of its rows in the plan's cell; those beyond its end are the same rows of an older program.
     pub(super) rows: Vec<usize>,
 }
 
@@ -24,10 +24,15 @@ impl Roster {
     pub(super) fn requests(&self, plan: &Plan) -> Vec<CellRequest> {
         let request = |RosterCell { cell, rows }: &RosterCell| {
             let Cell { kernel, size, rows: planned, .. } = &plan.cells[*cell];
-            let row = |row: &usize| RowRequest {
-                variant: planned[*row].variant.name.to_owned(),
-                threads: planned[*row].threads,
-                mode: planned[*row].mode,
+            let row = |row: &usize| {
+                let is_now = *row < planned.len();
+                let planned = plan.cells[*cell].row_at(*row);
+                RowRequest {
+                    variant: planned.variant.name.to_owned(),
+                    threads: planned.threads,
+                    mode: planned.mode,
+                    program: if is_now { Program::Now } else { Program::Past },
+                }
             };
             CellRequest {
                 kernel: kernel.path(),

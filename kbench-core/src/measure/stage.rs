@@ -10,7 +10,7 @@ use crate::check::{CheckedRow, Standing};
 use crate::cuda::DeviceFigures;
 use crate::gauge::{Allocations, CounterFigures};
 use crate::kernel::empty_turn;
-use crate::plan::Plan;
+use crate::plan::{Cell, Plan};
 use crate::watch::Watch;
 use crate::worker::{DeviceRequest, Launcher, LinkError, RowCalibration};
 
@@ -44,6 +44,9 @@ pub struct Assignment<'a> {
     pub inspect: bool,
     /// Where CUDA variants run.
     pub device: &'a DeviceRequest,
+    /// Rows that an older program has as well, in the shape of the plan; empty when there is none. The launcher's workers
+    /// then answer for both.
+    pub past: &'a [Vec<bool>],
     /// Where workers come from.
     pub launcher: &'a dyn Launcher,
     /// Who looks at the figures between launches.
@@ -55,7 +58,7 @@ pub struct Assignment<'a> {
 pub struct Measured {
     /// The samples.
     pub measurement: Measurement,
-    /// What is known of every row, in the shape of the plan.
+    /// What is known of every row, in the shape of the plan; then of those of an older program.
     pub rows: Vec<Vec<RowMeasured>>,
     /// The look at which each cell was judged.
     pub looks: Vec<Option<Look>>,
@@ -148,9 +151,9 @@ impl RowMeasured {
 
 /// Measures all admitted rows.
 pub fn measure_plan(assignment: &Assignment<'_>, watch: &mut dyn Watch) -> Measured {
-    let Assignment { plan, checked, effort, .. } = assignment;
+    let Assignment { plan, checked, effort, past, .. } = assignment;
     let mut measured = Measured {
-        rows: plan.cells.iter().map(|c| vec![RowMeasured::default(); c.rows.len()]).collect(),
+        rows: plan.cells.iter().map(|c| vec![RowMeasured::default(); places(c, past)]).collect(),
         looks: vec![None; plan.cells.len()],
         empty_turn: empty_turn(),
         ..Measured::default()
@@ -176,6 +179,11 @@ pub fn measure_plan(assignment: &Assignment<'_>, watch: &mut dyn Watch) -> Measu
     skip(&mut measured, &waiting, effort.budget);
     measured.spent.measuring = start.elapsed().as_secs_f64() - measured.spent.checking;
     measured
+}
+
+/// Rows of a cell, those of an older program included.
+fn places(cell: &Cell, past: &[Vec<bool>]) -> usize {
+    if past.is_empty() { cell.rows.len() } else { cell.past_of(cell.rows.len()) }
 }
 
 /// Measures as many of the waiting cells as fit together, in their share of the time; gives those that had their turn.

@@ -100,6 +100,7 @@ impl Bench {
             isolation: self.isolation,
             inspect: false,
             device: &DeviceRequest::default(),
+            past: &[],
             launcher,
             judge,
         };

@@ -79,6 +79,16 @@ impl Cell {
         work_of(self.kernel, &self.size)
     }
 
+    /// The place of a row's former self, behind all rows of today, where an older program is measured beside this one.
+    pub fn past_of(&self, row: usize) -> usize {
+        self.rows.len() + row
+    }
+
+    /// The row of today at a place, whichever program it is of.
+    pub fn row_at(&self, place: usize) -> &Row {
+        &self.rows[place % self.rows.len()]
+    }
+
     /// What a row is compared with: the base in the same mode, where it is measured in it.
     pub fn base_of(&self, row: usize) -> Option<usize> {
         let base = &self.rows[self.base?];

@@ -1,6 +1,8 @@
 //! From findings to rows.
 
+use super::changes::add_changes;
 use super::device::{add_ceiling, add_device};
+use super::key;
 use super::targets::judge_targets;
 use super::{
     ChangeReport, CheckReport, ComparisonReport, CrossoverContext, DeviceRow, RawSamples,
@@ -13,7 +15,7 @@ use crate::infer::{
     Calm, Comparison, Estimate, Judged, Observations, Rank, Rules, class, compare, judge,
     standings, trend,
 };
-use crate::kernel::{Backend, guard};
+use crate::kernel::guard;
 use crate::measure::{Look, Measured, Pass, RowMeasured};
 use crate::plan::Cell;
 use crate::worker::{Block, Sample};
@@ -93,6 +95,9 @@ pub fn assemble(
         }
     }
     reconcile(&mut rows);
+    if !measured.rows.is_empty() {
+        add_changes(pass, rules, &mut rows);
+    }
     // Targets are about the sizes that their author listed.
     if origin == Origin::Listed && !measured.rows.is_empty() {
         judge_targets(pass, &mut rows, &comparisons);
@@ -149,7 +154,7 @@ impl Finding<'_> {
                 .zip(cell.size.values.iter().copied())
                 .collect(),
             work: cell.work().ok().filter(|work| work.is_finite()),
-            threads: self.threads(),
+            threads: key::threads(row),
             mode: row.mode.name().to_owned(),
             status: self.status(),
             time_ns: None,
@@ -187,14 +192,6 @@ impl Finding<'_> {
             device: DeviceRow::default(),
             machine: None,
             raw: RawSamples::default(),
-        }
-    }
-
-    fn threads(&self) -> usize {
-        let row = &self.cell.rows[self.row];
-        match row.variant.backend {
-            Backend::Parallel => row.threads.unwrap_or_else(rayon::current_num_threads),
-            Backend::Serial | Backend::Cuda => 1,
         }
     }
 
@@ -366,6 +363,7 @@ mod tests {
         let checked = check_plan(&plan, Coverage::EverySize, 1, &mut devices, &mut ());
         let effort = Effort { samples: Some(2), ..Effort::quick() };
         let assignment = Assignment {
+            past: &[],
             plan: &plan,
             checked: &checked,
             effort: &effort,

@@ -9,6 +9,11 @@ pub fn json(report: &Report) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(report)? + "\n")
 }
 
+/// The same on one line, for files that nobody reads as they are.
+pub fn json_compact(report: &Report) -> serde_json::Result<String> {
+    Ok(serde_json::to_string(report)? + "\n")
+}
+
 /// A line that says what kind of thing it is, as cargo's own messages do.
 #[derive(Serialize)]
 struct Line<'a, T> {

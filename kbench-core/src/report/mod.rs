@@ -2,6 +2,7 @@
 
 mod assemble;
 mod change;
+mod changes;
 mod context;
 mod crossover_table;
 mod csv;
@@ -10,6 +11,7 @@ mod findings;
 mod growth;
 mod json;
 mod kernel_table;
+mod key;
 mod libtest;
 mod listing;
 mod overview;
@@ -33,7 +35,8 @@ pub use context::{CrossoverContext, ScalingContext, put_in_context};
 pub use csv::csv;
 pub use device::{DeviceReport, DeviceRow};
 pub use growth::{GrowthReport, growth_reports};
-pub use json::{json, json_rows};
+pub use json::{json, json_compact, json_rows};
+pub use key::RowKey;
 pub use libtest::{TestFormat, test_report};
 pub use listing::{ListFormat, list, list_kernels, list_sizes};
 pub use part::PartReport;
@@ -97,12 +100,23 @@ pub struct Report {
     pub growth: Vec<GrowthReport>,
     /// Rows of sizes that nobody listed, measured to find crossovers; judged round by round.
     pub searched: Vec<RowReport>,
+    /// The program that made it, where it was kept.
+    pub executable: Option<Executable>,
     /// What the run was compared with.
     pub baseline: Option<BaselineReport>,
     /// The runs that this one was merged from; empty when it was not.
     pub parts: Vec<PartReport>,
     /// Kernels that were to be measured, and are in no part.
     pub missing: Vec<String>,
+}
+
+/// A program that is kept by its content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Executable {
+    /// Hash of its content, as digits.
+    pub content: String,
+    /// Its length.
+    pub bytes: u64,
 }
 
 /// A kernel as a whole, for one element type.

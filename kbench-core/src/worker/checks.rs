@@ -4,8 +4,8 @@
 use super::devices::Workshop;
 use super::link::{Launcher, LinkError};
 use super::protocol::{
-    CellRequest, CheckRequest, CheckedReply, DeviceRequest, PROTOCOL, Place, Reply, Request,
-    RowRequest, WrongReply,
+    CellRequest, CheckRequest, CheckedReply, DeviceRequest, PROTOCOL, Place, Program, Reply,
+    Request, RowRequest, WrongReply,
 };
 use super::subject::Names;
 use crate::check::{
@@ -339,7 +339,7 @@ pub(super) fn cell_request(plan: &Plan, rows: &[(usize, usize)]) -> CellRequest 
     let cell = &plan.cells[rows[0].0];
     let request = |(_, row): &(usize, usize)| {
         let Row { variant, threads, mode, .. } = cell.rows[*row];
-        RowRequest { variant: variant.name.to_owned(), threads, mode }
+        RowRequest { variant: variant.name.to_owned(), threads, mode, program: Program::Now }
     };
     CellRequest {
         kernel: cell.kernel.path(),

@@ -15,6 +15,7 @@ mod block;
 mod calibrate;
 mod checks;
 mod devices;
+mod duet;
 mod link;
 mod order;
 #[cfg(unix)]
@@ -28,6 +29,7 @@ mod subject;
 pub use answer::Worker;
 pub use calibrate::{MEMORY_CAP, RowCalibration};
 pub use checks::WorkerChecks;
+pub use duet::Duet;
 pub use link::{Launcher, Link, LinkError, SameProcess};
 pub use order::Order;
 #[cfg(unix)]
@@ -35,8 +37,8 @@ pub use process::{Processes, serve};
 pub use profile::profile_rows;
 pub use protocol::{
     Block, CellRequest, CheckRequest, CheckedReply, DeviceRequest, Done, FailedRow, InspectedRow,
-    PROTOCOL, Place, Preparation, PreparedCell, Reply, Request, RowRequest, Sample, Sampling,
-    Visit, VisitRow, VisitedBlock, Visits, WrongReply,
+    PROTOCOL, Place, Preparation, PreparedCell, Program, Reply, Request, RowRequest, Sample,
+    Sampling, Visit, VisitRow, VisitedBlock, Visits, WrongReply,
 };
 pub use quiet::{chain_of, is_contaminated, quiet_level};
 

@@ -41,12 +41,17 @@ pub struct Processes {
 }
 
 impl Processes {
+    /// Workers of a program; its `main` must serve when it is given `argument`.
+    pub fn of(program: PathBuf, argument: &'static str, seed: u64) -> Self {
+        Processes { program, argument, seed }
+    }
+
     /// Workers of the executable that is running; its `main` must serve when it is given `argument`.
     pub fn of_this_program(argument: &'static str, seed: u64) -> io::Result<Self> {
         // The file may be replaced by a new build while it runs; this name still finds the one that is running.
         let this = PathBuf::from("/proc/self/exe");
         let program = if this.exists() { this } else { std::env::current_exe()? };
-        Ok(Processes { program, argument, seed })
+        Ok(Processes::of(program, argument, seed))
     }
 }
 

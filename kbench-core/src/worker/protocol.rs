@@ -88,6 +88,19 @@ pub struct RowRequest {
     /// How its calls are timed.
     #[serde(default)]
     pub mode: Mode,
+    /// Which build of the program is asked; a worker need not know.
+    #[serde(skip)]
+    pub program: Program,
+}
+
+/// A build of the program that is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Program {
+    /// The one that runs.
+    #[default]
+    Now,
+    /// An older one that was kept.
+    Past,
 }
 
 /// What samples should be like.

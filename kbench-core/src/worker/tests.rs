@@ -28,6 +28,7 @@ fn cell(size: usize, variants: &[&str]) -> CellRequest {
         variant: (*variant).to_owned(),
         threads: None,
         mode: Mode::Warm,
+        program: Program::Now,
     };
     CellRequest {
         kernel: "demo::double".into(),

@@ -1,0 +1,90 @@
+//! A run against a baseline: another, older run that is kept by name.
+//!
+//! Where the program of the baseline was kept, it is measured again, in turns with the one of today, and rows are judged as
+//! fully as variants are: the measuring stage has done all of it, and this module only says what belongs to what. Otherwise
+//! there are figures of another day. They are never taken for samples of today: what earlier runs of the same machine say
+//! about the spread from run to run is what a new run is held against ([`history`]), and with few of them the verdict is
+//! *advisory*. Figures of another machine say nothing, and are refused ([`foreign`]).
+
+mod foreign;
+mod history;
+mod shift;
+
+pub use foreign::{Machine, differences};
+pub use history::{ENOUGH_RUNS, Values, judge_by_history, values};
+
+use std::collections::HashSet;
+
+use crate::report::{BaselineReport, Method, Report, RowKey, Status};
+
+/// A run by name.
+pub struct Baseline {
+    /// The name.
+    pub name: String,
+    /// The run.
+    pub report: Report,
+}
+
+/// How a run was compared with its baseline.
+pub enum Comparison<'a> {
+    /// The program of the baseline was measured in turns with that of the run.
+    Interleaved,
+    /// By runs of the same machine, up to the baseline.
+    History {
+        /// What they found.
+        runs: &'a [Values],
+        /// Why the program was not measured.
+        reason: String,
+    },
+}
+
+impl Baseline {
+    /// The rows that it has figures of.
+    pub fn rows(&self) -> HashSet<RowKey> {
+        let rows = self.report.rows.iter();
+        rows.filter(|row| row.status == Status::Ok && row.time_ns.is_some())
+            .map(|row| row.key())
+            .collect()
+    }
+
+    /// Notes on a report what the baseline says about it.
+    pub fn put_beside(&self, report: &mut Report, comparison: Comparison<'_>) {
+        let (method, reason) = match comparison {
+            Comparison::Interleaved => (Method::Interleaved, None),
+            Comparison::History { runs, reason } => {
+                judge_by_history(report, &self.report, runs);
+                (Method::History, Some(reason))
+            }
+        };
+        let then = self.rows();
+        let keys: HashSet<RowKey> = report.rows.iter().map(|row| row.key()).collect();
+        let measured = report.rows.iter().filter(|row| row.time_ns.is_some());
+        let fresh = measured.map(|row| row.key()).filter(|key| !then.contains(key));
+        // A run of a part of the suite does not miss the rest of it.
+        let is_meant = |key: &&RowKey| {
+            let kernel = key.name.split('/').next().unwrap_or_default();
+            report.rows.iter().any(|row| row.kernel == kernel)
+        };
+        let mut gone: Vec<String> = then
+            .iter()
+            .filter(|key| !keys.contains(key))
+            .filter(is_meant)
+            .map(ToString::to_string)
+            .collect();
+        gone.sort();
+        report.baseline = Some(BaselineReport {
+            name: self.name.clone(),
+            run: self.report.run.clone(),
+            started: self.report.started,
+            git_commit: self.report.environment.git_commit.clone(),
+            method,
+            reason,
+            gone,
+            fresh: fresh.map(|key| key.to_string()).collect(),
+            shifts: shift::shifts(&self.report.crossovers, &report.crossovers),
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests;

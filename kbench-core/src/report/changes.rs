@@ -1,0 +1,60 @@
+//! Rows against their former selves, where an older program was measured beside this one.
+
+use super::{ChangeReport, RowReport};
+use crate::infer::{Calm, Comparison, Estimate, Judgement, Observations, Rules, compare, judge};
+use crate::measure::{Look, Pass};
+
+const NO_CHANGE: &str = "not compared with the baseline: ";
+
+/// Compares every row of a pass with its former self, and judges all of these comparisons together. They are a family of
+/// their own: whether a row is as fast as it was is another question than whether it is as fast as its base.
+pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
+    let calm = Calm::of(&pass.measured.measurement);
+    let mut found: Vec<(usize, Comparison)> = Vec::new();
+    let mut first = 0;
+    for (index, cell) in pass.plan.cells.iter().enumerate() {
+        let known = &pass.measured.rows[index];
+        if known.len() <= cell.rows.len() {
+            return;
+        }
+        let observations = Observations::of(&pass.measured.measurement, index, calm);
+        let look = pass.measured.looks[index].unwrap_or(Look::ONLY);
+        for row in 0..cell.rows.len() {
+            let (past, report) = (cell.past_of(row), &mut rows[first + row]);
+            if let Some(failure) = known[past].failure.as_ref().filter(|_| report.time_ns.is_some())
+            {
+                report.remarks.push(format!("{NO_CHANGE}{failure}"));
+            }
+            let then = Estimate::of(&observations.times(past));
+            let is_sound = known[row].failure.is_none() && known[past].failure.is_none();
+            if let Some(then) = then.filter(|_| is_sound)
+                && let Some(comparison) = compare(&observations, past, row, look)
+            {
+                report.change.baseline_time_ns = Some(then.time);
+                let floor = pass.measured.clock_share(index, [past, row]);
+                found.push((first + row, Comparison { floor, ..comparison }));
+            }
+        }
+        first += cell.rows.len();
+    }
+    let comparisons: Vec<Comparison> = found.iter().map(|(_, comparison)| *comparison).collect();
+    for ((row, comparison), judged) in found.iter().zip(judge(&comparisons, rules)) {
+        let change = &mut rows[*row].change;
+        *change = ChangeReport {
+            baseline_time_ns: change.baseline_time_ns,
+            change: Some(growth(comparison.speedup)),
+            change_low: Some(growth(comparison.high)),
+            change_high: Some(growth(comparison.low)),
+            change_p: Some(comparison.test.p),
+            change_p_adjusted: Some(judged.p_adjusted),
+            change_verdict: Some(judged.verdict.to_string()),
+            change_detectable: Some(judged.detectable),
+        };
+        debug_assert!(judged.verdict.judgement != Judgement::Slower || change.change > Some(0.0));
+    }
+}
+
+/// How much longer something takes that is so many times as fast.
+fn growth(speedup: f64) -> f64 {
+    1.0 / speedup - 1.0
+}

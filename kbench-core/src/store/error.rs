@@ -1,0 +1,97 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::DocumentError;
+
+/// Why something cannot be kept, or found again.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or folder cannot be written.
+    #[error(
+        "`{}` cannot be written: {source}; set KBENCH_HOME to a folder that can", path.display()
+    )]
+    Unwritable {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Somebody else has been writing for too long.
+    #[error(
+        "another process has been writing to `{}` for {seconds} s; wait for it, or set KBENCH_HOME to another folder",
+        home.display()
+    )]
+    Busy {
+        /// The store.
+        home: PathBuf,
+        /// How long was waited.
+        seconds: u64,
+    },
+    /// A run of that name is there already, and runs are never changed.
+    #[error("`{}` is there already, and a run is never changed", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A report cannot be put into words.
+    #[error("the run cannot be written as JSON: {0}")]
+    Unwritten(#[source] serde_json::Error),
+    /// Not a name for a baseline.
+    #[error(
+        "`{name}` is no name for a baseline: use letters, digits, `.`, `_` and `-`, at most {most}, and begin with a letter or a digit"
+    )]
+    BadName {
+        /// What was given.
+        name: String,
+        /// How long it may be.
+        most: usize,
+    },
+    /// There is no such baseline.
+    #[error("there is no baseline `{name}` ({}){}", path.display(), hint(near.as_deref(), known))]
+    NoBaseline {
+        /// What was asked for.
+        name: String,
+        /// The nearest name.
+        near: Option<String>,
+        /// All names.
+        known: Vec<String>,
+        /// Where it would be.
+        path: PathBuf,
+    },
+    /// A file cannot be read.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Unreached {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file holds no run.
+    #[error("`{}` cannot be read: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: DocumentError,
+    },
+}
+
+impl StoreError {
+    pub(super) fn writing(path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
+        let path = path.to_owned();
+        |source| StoreError::Unwritable { path, source }
+    }
+
+    pub(super) fn reading(path: &Path) -> impl FnOnce(io::Error) -> StoreError + use<> {
+        let path = path.to_owned();
+        |source| StoreError::Unreached { path, source }
+    }
+}
+
+fn hint(near: Option<&str>, known: &[String]) -> String {
+    match near {
+        Some(near) => format!("; did you mean `{near}`?"),
+        None if known.is_empty() => "; --save-baseline NAME makes one".to_owned(),
+        None => format!("; there are: {}", known.join(", ")),
+    }
+}

@@ -1,0 +1,77 @@
+//! What a store throws away: old runs that have no name, programs that no baseline needs, and what a process that was
+//! killed left half written.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::file::{Lock, is_temporary};
+use super::{Store, StoreError, documents};
+use crate::report::Executable;
+
+/// A program or an unfinished file that is younger than this may belong to a run that goes on.
+const YOUNG: Duration = Duration::from_secs(24 * 3600);
+
+/// What was thrown away.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Runs.
+    pub runs: usize,
+    /// Programs.
+    pub executables: usize,
+}
+
+/// The part of a document that says which program made it.
+#[derive(Deserialize)]
+struct Made {
+    executable: Option<Executable>,
+}
+
+impl Store {
+    /// Throws away all runs but the newest `keep`; baselines stay, whatever their age.
+    pub fn prune(&self, keep: usize) -> Result<Pruned, StoreError> {
+        let _lock = Lock::take(&self.home)?;
+        let runs = self.runs();
+        let old = &runs[..runs.len().saturating_sub(keep)];
+        let pruned_runs = old.iter().filter(|(_, path)| fs::remove_file(path).is_ok()).count();
+        let folders = [self.runs_folder(), self.baselines_folder(), self.executables_folder()];
+        let unfinished =
+            folders.iter().flat_map(|folder| files(folder)).filter(|p| is_temporary(p));
+        for path in unfinished.filter(|path| !is_young(path)) {
+            let _ = fs::remove_file(path);
+        }
+        Ok(Pruned { runs: pruned_runs, executables: self.prune_executables() })
+    }
+
+    fn prune_executables(&self) -> usize {
+        let mut needed: BTreeSet<String> = BTreeSet::new();
+        for (_, path) in documents(&self.baselines_folder()) {
+            let made =
+                fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str::<Made>(&t).ok());
+            match made {
+                Some(made) => needed.extend(made.executable.map(|executable| executable.content)),
+                // Nobody knows what a baseline needs that cannot be read.
+                None => return 0,
+            }
+        }
+        let is_needed = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| needed.contains(name.to_string_lossy().as_ref()))
+        };
+        let programs = files(&self.executables_folder()).into_iter();
+        let unneeded = programs.filter(|path| !is_needed(path) && !is_young(path));
+        unneeded.filter(|path| fs::remove_file(path).is_ok()).count()
+    }
+}
+
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    entries.map(|entry| entry.path()).collect()
+}
+
+fn is_young(path: &Path) -> bool {
+    let age = fs::metadata(path).and_then(|metadata| metadata.modified()).ok();
+    age.and_then(|time| time.elapsed().ok()).is_none_or(|age| age < YOUNG)
+}

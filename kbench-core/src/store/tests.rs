@@ -1,0 +1,145 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::SystemTime;
+
+use super::*;
+use crate::report::Executable;
+
+/// A folder of its own, gone when dropped.
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    pub(super) fn new() -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("kbench-store-{}-{number}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir_all(&folder).expect("made");
+        Folder(folder)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A run with a name of its own.
+fn run(name: &str) -> Report {
+    let report = read_document(include_str!("fixtures/schema-1.json")).expect("readable");
+    Report { run: name.into(), ..report }
+}
+
+fn store(folder: &Folder) -> Store {
+    Store::at(folder.path().join("deep/kbench"))
+}
+
+fn make_old(path: &Path) {
+    let file = fs::File::options().write(true).open(path).expect("there");
+    file.set_modified(SystemTime::UNIX_EPOCH).expect("set");
+}
+
+#[test]
+fn a_run_is_kept_and_never_changed() {
+    let folder = Folder::new();
+    let store = store(&folder);
+    let path = store.keep_run(&run("b")).expect("kept");
+    store.keep_run(&run("a")).expect("kept");
+    assert_eq!(read_run(&path).expect("readable").rows.len(), run("b").rows.len());
+    let names: Vec<String> = store.runs().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["a", "b"]);
+    let error = store.keep_run(&run("b")).expect_err("there already");
+    assert!(error.to_string().contains("never changed"), "{error}");
+}
+
+#[test]
+fn a_baseline_is_a_run_by_name_and_the_last_one_of_a_name_counts() {
+    let folder = Folder::new();
+    let store = store(&folder);
+    for name in ["a", "b"] {
+        let path = store.keep_run(&run(name)).expect("kept");
+        store.name_run(&path, "main").expect("named");
+    }
+    assert_eq!(store.baseline("main").expect("there").run, "b");
+    let path = store.home().join("baselines/main.json");
+    assert_eq!(store.baseline(path.to_str().expect("text")).expect("a path will do").run, "b");
+    let error = store.baseline("mian").expect_err("not there").to_string();
+    assert!(error.contains("did you mean `main`?"), "{error}");
+    let error = Store::at(folder.path()).baseline("main").expect_err("empty").to_string();
+    assert!(error.contains("--save-baseline NAME makes one"), "{error}");
+    assert!(store.baseline("../runs/b").is_err());
+}
+
+#[test]
+fn pruning_keeps_what_is_new_and_what_has_a_name() {
+    let folder = Folder::new();
+    let store = store(&folder);
+    let [old_program, new_program] = ["old", "new"].map(|name| {
+        let path = folder.path().join(name);
+        fs::write(&path, name).expect("written");
+        store.keep_executable(&path).expect("kept")
+    });
+    for name in ["a", "b", "c", "d"] {
+        let executable = (name == "a").then(|| old_program.clone());
+        let path = store.keep_run(&Report { executable, ..run(name) }).expect("kept");
+        if name == "a" {
+            store.name_run(&path, "main").expect("named");
+        }
+    }
+    let half = store.home().join("runs/.tmp-1-x.json");
+    fs::write(&half, "{").expect("written");
+    make_old(&half);
+    for program in [&old_program, &new_program] {
+        make_old(&store.executable_path(program));
+    }
+    let pruned = store.prune(2).expect("pruned");
+    assert_eq!((pruned.runs, pruned.executables), (2, 1));
+    let names: Vec<String> = store.runs().into_iter().map(|(name, _)| name).collect();
+    assert_eq!(names, ["c", "d"]);
+    assert_eq!(store.baseline("main").expect("there").run, "a");
+    assert!(store.executable(&old_program).is_ok() && !half.exists());
+    assert!(store.executable(&new_program).expect_err("pruned").contains("is gone"));
+}
+
+#[test]
+fn a_program_that_is_not_what_it_was_is_not_started() {
+    let folder = Folder::new();
+    let store = store(&folder);
+    let program = folder.path().join("program");
+    fs::write(&program, "first").expect("written");
+    let first = store.keep_executable(&program).expect("kept");
+    assert_eq!(store.keep_executable(&program).expect("kept"), first);
+    fs::write(&program, "second").expect("written");
+    let second = store.keep_executable(&program).expect("kept");
+    let kept = store.executable(&first).expect("still there");
+    assert_eq!(fs::read_to_string(&kept).expect("there"), "first");
+    fs::write(kept, "firs").expect("damaged");
+    assert!(store.executable(&first).expect_err("damaged").contains("damaged"));
+    assert!(store.executable(&second).is_ok());
+    let sly = Executable { content: "../../../x".into(), bytes: 1 };
+    assert!(store.executable_path(&sly).starts_with(store.executables_folder()));
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_an_error_that_says_what_to_do() {
+    let folder = Folder::new();
+    let file = folder.path().join("file");
+    fs::write(&file, "").expect("written");
+    let error = Store::at(file.join("kbench")).try_out().expect_err("a file").to_string();
+    assert!(error.contains("set KBENCH_HOME"), "{error}");
+}
+
+#[test]
+fn a_file_that_holds_no_run_is_named() {
+    let folder = Folder::new();
+    let store = store(&folder);
+    let path = store.keep_run(&run("a")).expect("kept");
+    let text = fs::read_to_string(&path).expect("there");
+    fs::write(&path, &text[..text.len() / 2]).expect("cut");
+    let error = read_run(&path).expect_err("cut off").to_string();
+    assert!(error.contains("a.json") && error.contains("cut off"), "{error}");
+}
