@@ -18,6 +18,7 @@
 //! | [`report`] | one document, and the forms in which it is shown |
 //! | [`store`] | runs that last, read and written |
 //! | [`baseline`] | a run against an older one |
+//! | [`gate`] | whether a run passes |
 //! | [`tuning`] | measured thresholds, as text of the file that the macros read |
 //!
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
@@ -28,6 +29,7 @@ pub mod check;
 pub mod crossover;
 pub mod cuda;
 pub mod environment;
+pub mod gate;
 pub mod gauge;
 pub mod harness;
 pub mod infer;

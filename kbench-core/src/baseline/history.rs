@@ -116,6 +116,7 @@ pub fn judge_by_history(report: &mut Report, baseline: &Report, runs: &[Values])
             change_p_adjusted: p.map(|_| p_adjusted),
             change_verdict: Some(verdict),
             change_detectable: half.map(f64::exp_m1),
+            memory_change: None,
         };
     }
 }

@@ -13,9 +13,9 @@ mod shift;
 pub use foreign::{Machine, differences};
 pub use history::{ENOUGH_RUNS, Values, judge_by_history, values};
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
-use crate::report::{BaselineReport, Method, Report, RowKey, Status};
+use crate::report::{BaselineReport, Method, Report, RowKey, RowReport, Status};
 
 /// A run by name.
 pub struct Baseline {
@@ -47,6 +47,27 @@ impl Baseline {
             .collect()
     }
 
+    /// How much more memory a call takes than it did.
+    fn compare_memory(&self, report: &mut Report) {
+        let peak = |row: &RowReport| {
+            row.device
+                .device_peak_bytes
+                .or(row.memory.allocated_peak_bytes)
+                .map(|bytes| bytes as f64)
+        };
+        let then: HashMap<RowKey, f64> =
+            self.report.rows.iter().filter_map(|row| Some((row.key(), peak(row)?))).collect();
+        for row in &mut report.rows {
+            let change = then.get(&row.key()).zip(peak(row)).map(|(then, now)| match *then {
+                // Something where there was nothing is more than any share.
+                0.0 if now > 0.0 => f64::MAX,
+                0.0 => 0.0,
+                then => now / then - 1.0,
+            });
+            row.change.memory_change = change;
+        }
+    }
+
     /// Notes on a report what the baseline says about it.
     pub fn put_beside(&self, report: &mut Report, comparison: Comparison<'_>) {
         let (method, reason) = match comparison {
@@ -56,6 +77,7 @@ impl Baseline {
                 (Method::History, Some(reason))
             }
         };
+        self.compare_memory(report);
         let then = self.rows();
         let keys: HashSet<RowKey> = report.rows.iter().map(|row| row.key()).collect();
         let measured = report.rows.iter().filter(|row| row.time_ns.is_some());

@@ -7,6 +7,7 @@ use super::flags::{EXCLUSIVE, FLAGS, Flag, RESERVED, long, short};
 use crate::cuda::CACHE;
 use crate::environment::MACHINE;
 use crate::plan::nearest;
+use crate::store::HOME;
 
 /// What was typed, flag by flag.
 #[derive(Debug, Default)]
@@ -143,7 +144,7 @@ impl Arguments {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(), String> {
         let ours = variables.into_iter().filter_map(|(name, value)| {
-            let is_flag = |name: &String| ![MACHINE, CACHE].contains(&name.as_str());
+            let is_flag = |name: &String| ![MACHINE, CACHE, HOME].contains(&name.as_str());
             let is_ours = |name: &String| name.starts_with("KBENCH_") && is_flag(name);
             let name = name.into_string().ok().filter(is_ours)?;
             Some((name, value))

@@ -13,7 +13,7 @@ pub enum Exit {
     NothingSelected,
     /// A variant is wrong, or failed.
     CheckFailed,
-    /// A target was missed, and `--gate` was given.
+    /// `--gate` was given, and something is beyond its limits.
     Gate,
 }
 

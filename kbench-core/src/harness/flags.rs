@@ -154,10 +154,41 @@ pub(super) const FLAGS: &[Flag] = &[
         "write the results as csv or json; may be repeated",
     ),
     option(
+        "save-baseline",
+        "NAME",
+        Group::Results,
+        "keep this run, and its executable, as a baseline",
+    ),
+    option(
+        "baseline",
+        "NAME",
+        Group::Results,
+        "compare with a baseline, whose executable is measured in turns with this one",
+    ),
+    switch(
+        "foreign-baseline",
+        Group::Results,
+        "accept one of another machine if its executable is kept: both are measured here",
+    ),
+    option(
+        "load-baseline",
+        "NAME",
+        Group::Results,
+        "report on a baseline, or a run document by its path, and measure nothing",
+    ),
+    switch("list-baselines", Group::Mode, "list baselines and the runs that are kept"),
+    option("keep", "N", Group::Results, "runs that are kept in target/kbench (default 100)"),
+    option(
         "gate",
         "LIMIT",
         Group::Results,
-        "exit 102 when a target of `expect` is missed; LIMIT, such as 5%, is for baselines to come",
+        "exit 102 when a row is slower than the baseline by more than LIMIT, such as 5%, or a target is missed",
+    ),
+    option(
+        "summary",
+        "PATH",
+        Group::Results,
+        "write a Markdown summary for a pull request (also where GITHUB_STEP_SUMMARY says)",
     ),
     switch("tune", Group::Results, "write measured thresholds to kbench.toml, for the next build"),
     option(
@@ -201,16 +232,7 @@ pub(super) const EXCLUSIVE: &[&[&str]] = &[
 ];
 
 /// Flags that later versions give a meaning; naming one is an error that says so, not a typing error.
-pub(super) const RESERVED: &[&str] = &[
-    "save-baseline",
-    "baseline",
-    "load-baseline",
-    "report",
-    "metric",
-    "plot",
-    "timeout",
-    "worker",
-];
+pub(super) const RESERVED: &[&str] = &["report", "metric", "plot", "timeout", "worker"];
 
 /// The flag of a long name.
 pub(super) fn long(name: &str) -> Option<&'static Flag> {

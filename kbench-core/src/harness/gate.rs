@@ -1,74 +1,80 @@
-//! `--gate 5%`: what makes a run fail that measured all it should.
+//! `--gate 5%` and `--summary PATH`: what others are told about a run.
 
-use std::str::FromStr;
+use std::env;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use super::Exit;
-use super::output::say;
-use crate::infer::Attainment;
-use crate::report::{Report, RowReport, TargetReport};
+use super::output::{say, write_atomically};
+use crate::gate::{Ruling, summary};
+use crate::report::Report;
 
-/// The gate. Its limit is for regressions against a baseline; targets have limits of their own.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Gate {
-    /// As a share.
-    limit: f64,
-}
+/// The file with limits, beside those of `--tune`.
+const FILE: &str = "kbench.toml";
 
-impl FromStr for Gate {
-    type Err = String;
+/// The variable in which GitHub names a file for summaries; several steps write to it.
+const GITHUB: &str = "GITHUB_STEP_SUMMARY";
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let wrong = || format!("`{text}` is not a limit; write for example 5%");
-        let number = text.trim().trim_end_matches('%').trim();
-        let percent: f64 = number.parse().map_err(|_| wrong())?;
-        if !(0.0..=1000.0).contains(&percent) {
-            return Err(wrong());
+/// The file with limits that is nearest: in the current folder or one above, up to the one with the lock file.
+pub(super) fn file() -> Option<(PathBuf, String)> {
+    let here = env::current_dir().ok()?;
+    for folder in here.ancestors() {
+        let path = folder.join(FILE);
+        if let Ok(text) = fs::read_to_string(&path) {
+            return Some((path, text));
         }
-        Ok(Gate { limit: percent / 100.0 })
-    }
-}
-
-impl Gate {
-    /// Fails a run that missed a target, and lists what is not decided.
-    pub(super) fn judge(self, report: &Report) -> Exit {
-        let percent = 100.0 * self.limit;
-        say(&format!("note: --gate {percent}%: without a baseline, only targets are judged"));
-        let with = |verdict: Attainment| -> Vec<String> {
-            let of_row = |row: &RowReport| {
-                let targets = row.expectations.iter().filter(|target| target.verdict == verdict);
-                let line = |t: &TargetReport| format!("  {}: {}: {}", row.name, t.target, t.reason);
-                targets.map(line).collect::<Vec<_>>()
-            };
-            report.rows.iter().flat_map(of_row).collect()
-        };
-        let undecided = with(Attainment::Undecided);
-        if !undecided.is_empty() {
-            say(&format!("note: {} undecided:\n{}", count(undecided.len()), undecided.join("\n")));
-        }
-        let missed = with(Attainment::Missed);
-        if missed.is_empty() {
-            return Exit::Fine;
-        }
-        say(&format!("error: {} missed:\n{}", count(missed.len()), missed.join("\n")));
-        Exit::Gate
-    }
-}
-
-fn count(targets: usize) -> String {
-    format!("{targets} {}", if targets == 1 { "target is" } else { "targets are" })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_limit_is_a_percentage() {
-        assert_eq!("5%".parse(), Ok(Gate { limit: 0.05 }));
-        assert_eq!("12.5 %".parse(), Ok(Gate { limit: 0.125 }));
-        for text in ["", "x", "-1%", "nan", "5%%5"] {
-            let error = text.parse::<Gate>().expect_err(text);
-            assert!(error.contains("write for example 5%"), "{error}");
+        if folder.join("Cargo.lock").is_file() {
+            break;
         }
     }
+    None
+}
+
+/// Says what the gate found.
+pub(super) fn tell(report: &Report, ruling: &Ruling) -> Exit {
+    let Ruling { blocked, to_explain, open } = ruling;
+    if report.baseline.is_none() {
+        say("note: --gate without --baseline judges targets alone");
+    }
+    let lines =
+        |lines: &[String]| -> String { lines.iter().map(|line| format!("\n  {line}")).collect() };
+    if !open.is_empty() {
+        say(&format!(
+            "note: {} not decided, which does not fail the gate:{}",
+            open.len(),
+            lines(open)
+        ));
+    }
+    if !to_explain.is_empty() {
+        say(&format!("warning: {} to be explained:{}", to_explain.len(), lines(to_explain)));
+    }
+    if blocked.is_empty() {
+        return Exit::Fine;
+    }
+    say(&format!("error: {} beyond the limits of the gate:{}", blocked.len(), lines(blocked)));
+    Exit::Gate
+}
+
+/// Writes the summary where it was asked for, and where GitHub wants it.
+pub(super) fn write_summary(report: &Report, ruling: Option<&Ruling>, path: Option<&Path>) -> Exit {
+    let github = env::var_os(GITHUB).filter(|path| !path.is_empty()).map(PathBuf::from);
+    if path.is_none() && github.is_none() {
+        return Exit::Fine;
+    }
+    let text = summary(report, ruling);
+    let written = path.map(|path| (path.to_owned(), write_atomically(path, &text)));
+    let appended = github.map(|path| {
+        let file = File::options().append(true).create(true).open(&path);
+        let appended = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        (path, appended)
+    });
+    let mut exit = Exit::Fine;
+    for (path, result) in written.into_iter().chain(appended) {
+        if let Err(error) = result {
+            say(&format!("error: `{}` cannot be written: {error}", path.display()));
+            exit = Exit::Internal;
+        }
+    }
+    exit
 }

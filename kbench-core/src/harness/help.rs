@@ -14,7 +14,7 @@ pub(super) fn help() -> String {
     text += "\nEvery flag has a twin in the environment, KBENCH_BUDGET for --budget; the flag wins. Values of a flag that may\n\
              be repeated are separated by semicolons there.\n\
              Exit codes: 0 fine, 1 internal, 2 usage, 4 nothing selected, 100 a check failed, 101 panic,\n\
-             102 a target is missed under --gate.\n";
+             102 the gate.\n";
     text
 }
 

@@ -2,14 +2,17 @@
 //!
 //! Speaks libtest's grammar and nextest's protocol; nothing else in the runtime knows about it.
 
+mod against;
 mod arguments;
 mod duration;
 mod exit;
 mod flags;
 mod gate;
 mod help;
+mod keep;
 mod options;
 mod output;
+mod stored;
 mod tune;
 
 pub use exit::Exit;
@@ -17,6 +20,8 @@ pub use options::DefaultMode;
 
 use std::process::ExitCode;
 
+use against::Against;
+use keep::Keeper;
 use options::{Mode, Options};
 use output::{print, say, write_exports};
 
@@ -25,7 +30,8 @@ use crate::report::{
     ListFormat, Progress, Report, TestFormat, json_rows, list, list_kernels, list_sizes, terminal,
     test_report,
 };
-use crate::{Suite, SuiteError, Workers};
+use crate::store::{Store, StoreError};
+use crate::{Configuration, Suite, SuiteError, Workers};
 
 /// Reads the command line and does what it says.
 pub fn main(default: DefaultMode) -> ExitCode {
@@ -51,30 +57,42 @@ fn run(options: Options) -> Exit {
         _ => {}
     }
     options.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    let suite = match Suite::discover() {
-        Ok(suite) => {
-            suite.configure(|configuration| *configuration = options.configuration.clone())
-        }
-        Err(error) => return complain(&error, Exit::Usage),
+    let done = match options.mode {
+        // These are about runs that are kept, whatever this program has.
+        Mode::ListBaselines => Ok(print(&stored::list())),
+        Mode::Load => stored::load(&options),
+        Mode::Measure => measure(&options),
+        _ => suite(&options.configuration).and_then(|suite| look(&suite, &options)),
     };
-    let result = match options.mode {
-        Mode::Test => test(&suite, &options),
-        Mode::Measure => measure(&suite, &options),
-        Mode::Profile => {
-            let mut told = String::new();
-            suite.profile(&mut |line| told += &format!("{line}\n")).map(|()| print(&told))
-        }
-        _ => suite.plan().map(|plan| match options.mode {
-            Mode::ListKernels => print(&list_kernels(&plan)),
-            Mode::ListSizes => print(&list_sizes(&plan)),
-            _ if options.format == TestFormat::Terse => print(&list(&plan, ListFormat::Terse)),
-            _ => print(&list(&plan, ListFormat::Counted)),
-        }),
-    };
-    result.unwrap_or_else(|error| failure(&suite, &error, &options))
+    done.unwrap_or_else(|error| failure(&error, &options))
 }
 
-fn test(suite: &Suite, options: &Options) -> Result<Exit, SuiteError> {
+/// All kernels, with what the command line says about a run.
+fn suite(configuration: &Configuration) -> Result<Suite, Failure> {
+    Ok(Suite::discover()?.configure(|own| own.clone_from(configuration)))
+}
+
+/// What times nothing: checks, profiles, lists.
+fn look(suite: &Suite, options: &Options) -> Result<Exit, Failure> {
+    match options.mode {
+        Mode::Test => return test(suite, options),
+        Mode::Profile => {
+            let mut told = String::new();
+            suite.profile(&mut |line| told += &format!("{line}\n"))?;
+            return Ok(print(&told));
+        }
+        _ => {}
+    }
+    let plan = suite.plan()?;
+    Ok(print(&match options.mode {
+        Mode::ListKernels => list_kernels(&plan),
+        Mode::ListSizes => list_sizes(&plan),
+        _ if options.format == TestFormat::Terse => list(&plan, ListFormat::Terse),
+        _ => list(&plan, ListFormat::Counted),
+    }))
+}
+
+fn test(suite: &Suite, options: &Options) -> Result<Exit, Failure> {
     let mut progress = progress(options);
     let report = suite.test_watched(&mut progress);
     progress.clear();
@@ -83,22 +101,54 @@ fn test(suite: &Suite, options: &Options) -> Result<Exit, SuiteError> {
     Ok(printed.or(write_exports(&report, &options.exports)).or(outcome(&report)))
 }
 
-fn measure(suite: &Suite, options: &Options) -> Result<Exit, SuiteError> {
+fn measure(options: &Options) -> Result<Exit, Failure> {
+    let store = Store::find();
+    let keeper = Keeper::begin(&store, options.keep, options.save_baseline.as_deref())?;
+    let against = options.baseline.as_deref();
+    let against = against.map(|name| Against::find(&store, name, options.foreign)).transpose();
+    let against = against.map_err(Failure::Refused)?;
+    let past = against.as_ref().and_then(Against::past);
+    let suite = suite(&Configuration { past, ..options.configuration.clone() })?;
     let mut progress = progress(options);
     let report = suite.run_watched(&mut progress);
     progress.clear();
-    let report = report?;
+    let mut report = report?;
+    if let Some(against) = against {
+        against.put_beside(&store, &mut report);
+    }
+    let kept = keeper.keep(&mut report);
+    let tuned = if options.tune { tune::tune(&report) } else { Exit::Fine };
+    Ok(deliver(&report, options).or(kept).or(tuned))
+}
+
+/// Prints a report, writes what was asked for, and says how the run ended.
+fn deliver(report: &Report, options: &Options) -> Exit {
     let printed = match options.format {
-        TestFormat::Json => match json_rows(&report) {
+        TestFormat::Json => match json_rows(report) {
             Ok(text) => print(&text),
             Err(error) => complain(&error, Exit::Internal),
         },
-        TestFormat::Pretty | TestFormat::Terse => print(&terminal(&report, options.style)),
+        TestFormat::Pretty | TestFormat::Terse => print(&terminal(report, options.style)),
     };
-    let tuned = if options.tune { tune::tune(&report) } else { Exit::Fine };
-    let gate = options.gate.map_or(Exit::Fine, |gate| gate.judge(&report));
-    let written = write_exports(&report, &options.exports);
-    Ok(printed.or(written).or(tuned).or(outcome(&report)).or(gate))
+    let written = write_exports(report, &options.exports);
+    let ruling = options.gate.as_ref().map(|policy| policy.judge(report));
+    let gate = ruling.as_ref().map_or(Exit::Fine, |ruling| gate::tell(report, ruling));
+    let summary = gate::write_summary(report, ruling.as_ref(), options.summary.as_deref());
+    printed.or(written).or(summary).or(outcome(report)).or(gate)
+}
+
+/// Why there is no report.
+#[derive(Debug, thiserror::Error)]
+enum Failure {
+    /// The suite.
+    #[error(transparent)]
+    Suite(#[from] SuiteError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A baseline that does not fit.
+    #[error("{0}")]
+    Refused(String),
 }
 
 fn progress(options: &Options) -> Progress {
@@ -123,31 +173,40 @@ fn outcome(report: &Report) -> Exit {
     Exit::CheckFailed
 }
 
-fn failure(suite: &Suite, error: &SuiteError, options: &Options) -> Exit {
+fn failure(error: &Failure, options: &Options) -> Exit {
     match error {
-        SuiteError::NothingSelected => {
-            let hint = options.first_filter().and_then(|filter| nearest_part(suite, filter));
-            let hint = match hint {
-                Some(_) if options.configuration.selection.exact => {
-                    "; with --exact a filter is a whole name, as --list shows it".to_owned()
-                }
-                Some(near) => format!("; did you mean `{near}`?"),
-                None => String::new(),
-            };
-            // Cargo hands one filter to every test and bench target; libtest passes where it matches nothing, and so
-            // does test mode.
-            let empty = suite.empty_report().ok();
-            match empty.filter(|_| options.mode == Mode::Test && options.has_filters()) {
-                Some(report) => {
-                    say(&format!("note: {error}{hint}"));
-                    let text = test_report(&report, options.format, options.style);
-                    print(&text).or(write_exports(&report, &options.exports))
-                }
-                None => complain(&format!("{error}{hint}"), Exit::NothingSelected),
-            }
+        Failure::Suite(SuiteError::NothingSelected) => nothing_selected(error, options),
+        Failure::Suite(SuiteError::Plan(PlanError::Unknown { .. })) => {
+            complain(error, Exit::NothingSelected)
         }
-        SuiteError::Plan(PlanError::Unknown { .. }) => complain(error, Exit::NothingSelected),
-        SuiteError::Plan(_) | SuiteError::Registry(_) => complain(error, Exit::Usage),
+        Failure::Store(
+            StoreError::Unwritable { .. } | StoreError::Busy { .. } | StoreError::Unwritten(_),
+        ) => complain(error, Exit::Internal),
+        Failure::Suite(_) | Failure::Store(_) | Failure::Refused(_) => complain(error, Exit::Usage),
+    }
+}
+
+fn nothing_selected(error: &Failure, options: &Options) -> Exit {
+    let suite = suite(&options.configuration).ok();
+    let filter = options.first_filter();
+    let near = suite.as_ref().zip(filter).and_then(|(suite, filter)| nearest_part(suite, filter));
+    let hint = match near {
+        Some(_) if options.configuration.selection.exact => {
+            "; with --exact a filter is a whole name, as --list shows it".to_owned()
+        }
+        Some(near) => format!("; did you mean `{near}`?"),
+        None => String::new(),
+    };
+    // Cargo hands one filter to every test and bench target; libtest passes where it matches nothing, and so does test
+    // mode.
+    let empty = suite.and_then(|suite| suite.empty_report().ok());
+    match empty.filter(|_| options.mode == Mode::Test && options.has_filters()) {
+        Some(report) => {
+            say(&format!("note: {error}{hint}"));
+            let text = test_report(&report, options.format, options.style);
+            print(&text).or(write_exports(&report, &options.exports))
+        }
+        None => complain(&format!("{error}{hint}"), Exit::NothingSelected),
     }
 }
 

@@ -4,18 +4,22 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::against::Foreign;
 use super::arguments::Arguments;
 use super::duration;
 use super::flags::FLAGS;
-use super::gate::Gate;
+use super::gate;
+use super::keep::USUAL_RUNS;
 use super::output::Export;
 use crate::Configuration;
 use crate::crossover::Search;
+use crate::gate::{Policy, PolicyError};
 use crate::infer::Rules;
 use crate::kernel::{self, Backend};
 use crate::measure::{Effort, Isolation};
 use crate::plan::{AxisOverride, Ignored, Partition, Selection, SizeFilter, nearest};
 use crate::report::{Style, TestFormat};
+use crate::store::check_name;
 use crate::worker::DeviceRequest;
 use crate::{DEFAULT_SEED, Workers};
 
@@ -37,6 +41,8 @@ pub(super) enum Mode {
     List,
     ListKernels,
     ListSizes,
+    ListBaselines,
+    Load,
     Help,
     Version,
 }
@@ -50,8 +56,14 @@ pub(super) struct Options {
     pub(super) style: Style,
     pub(super) quiet: bool,
     pub(super) exports: Vec<Export>,
-    pub(super) gate: Option<Gate>,
+    pub(super) gate: Option<Policy>,
     pub(super) tune: bool,
+    pub(super) summary: Option<PathBuf>,
+    pub(super) keep: usize,
+    pub(super) save_baseline: Option<String>,
+    pub(super) baseline: Option<String>,
+    pub(super) foreign: Foreign,
+    pub(super) load_baseline: Option<String>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -81,6 +93,7 @@ impl Options {
                         --size, --axis or filters";
             return Err(text.into());
         }
+        let gate = arguments.last("gate", policy)?;
         Ok(Options {
             mode: mode(&arguments, default),
             configuration: Configuration {
@@ -94,7 +107,7 @@ impl Options {
                 },
                 no_gpu: arguments.is_on("no-gpu"),
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
-                rules: Rules::default(),
+                rules: Rules { limit: gate.as_ref().map(Policy::least), ..Rules::default() },
                 search: search(&arguments),
                 workers,
                 isolation: if arguments.is_on("isolate") {
@@ -110,7 +123,16 @@ impl Options {
             quiet,
             exports: exports(&arguments)?,
             tune,
-            gate: arguments.last("gate", Gate::from_str)?,
+            summary: arguments.all("summary").last().map(PathBuf::from),
+            keep: arguments.last("keep", whole::<usize>)?.unwrap_or(USUAL_RUNS),
+            save_baseline: arguments.last("save-baseline", baseline_name)?,
+            baseline: arguments.all("baseline").last().cloned(),
+            foreign: match arguments.is_on("foreign-baseline") {
+                true => Foreign::Measured,
+                false => Foreign::Refused,
+            },
+            load_baseline: arguments.all("load-baseline").last().cloned(),
+            gate,
             warnings: arguments
                 .unknown_variables
                 .iter()
@@ -146,6 +168,8 @@ fn mode(arguments: &Arguments, default: DefaultMode) -> Mode {
         ("list", Mode::List),
         ("list-kernels", Mode::ListKernels),
         ("list-sizes", Mode::ListSizes),
+        ("list-baselines", Mode::ListBaselines),
+        ("load-baseline", Mode::Load),
         ("test", Mode::Test),
         ("profile", Mode::Profile),
         ("bench", Mode::Measure),
@@ -260,6 +284,21 @@ fn style(arguments: &Arguments) -> Result<Style, String> {
         other => Err(format!("`{other}` is not auto, always or never")),
     })?;
     Ok(given.unwrap_or_else(Style::detect))
+}
+
+/// Limits of the command line, with those of the file.
+fn policy(text: &str) -> Result<Policy, String> {
+    let policy: Policy = text.parse().map_err(|error: PolicyError| error.to_string())?;
+    match gate::file() {
+        Some((path, text)) => {
+            policy.with_file(&text).map_err(|error| format!("`{}`: {error}", path.display()))
+        }
+        None => Ok(policy),
+    }
+}
+
+fn baseline_name(name: &str) -> Result<String, String> {
+    check_name(name).map(|()| name.to_owned()).map_err(|error| error.to_string())
 }
 
 fn exports(arguments: &Arguments) -> Result<Vec<Export>, String> {

@@ -80,7 +80,7 @@ impl<'a> Group<'a> {
         let begun = Instant::now();
         let mut requests = vec![Request::Recheck];
         let has_device = rows.iter().any(|(cell, row)| {
-            let row = &self.assignment.plan.cells[*cell].rows[*row];
+            let row = self.assignment.plan.cells[*cell].row_at(*row);
             row.variant.implementation.is_device()
         });
         if self.assignment.inspect || has_device {

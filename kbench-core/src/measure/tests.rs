@@ -11,13 +11,22 @@ use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
 use crate::registry::tests::{Double, right, variant_of_double};
 use crate::worker::{
-    DeviceRequest, Done, Launcher, Link, LinkError, Place, Reply, Request, SameProcess, Worker,
+    DeviceRequest, Done, Duet, Launcher, Link, LinkError, Place, Reply, Request, SameProcess,
+    Worker,
 };
 
 /// Right, and slow enough to fill a budget with a few calls.
 fn slow() -> Box<dyn Routine> {
     serial::<Double, _, _>(|reads, writes| {
         std::thread::sleep(Duration::from_millis(20));
+        reads.0.iter().zip(&mut writes.0).for_each(|(x, y)| *y = 2.0 * x);
+    })
+}
+
+/// Right, and slower than it could be.
+fn slower() -> Box<dyn Routine> {
+    serial::<Double, _, _>(|reads, writes| {
+        std::thread::sleep(Duration::from_micros(300));
         reads.0.iter().zip(&mut writes.0).for_each(|(x, y)| *y = 2.0 * x);
     })
 }
@@ -89,6 +98,15 @@ impl Bench {
     }
 
     fn measure_by(&self, launcher: &dyn Launcher, judge: &dyn Judge) -> Measured {
+        self.measure_with(launcher, judge, &[])
+    }
+
+    fn measure_with(
+        &self,
+        launcher: &dyn Launcher,
+        judge: &dyn Judge,
+        past: &[Vec<bool>],
+    ) -> Measured {
         let mut devices = Devices { available: Ok(()), checks: &mut () };
         let checked = check_plan(&self.plan, Coverage::EverySize, 1, &mut devices, &mut ());
         let assignment = Assignment {
@@ -100,7 +118,7 @@ impl Bench {
             isolation: self.isolation,
             inspect: false,
             device: &DeviceRequest::default(),
-            past: &[],
+            past,
             launcher,
             judge,
         };
@@ -131,6 +149,60 @@ fn rows_whose_turn_did_not_come_are_completed_and_others_stay_as_they_are() {
     assert_eq!(bytes, [Some(1.0), Some(4.0)]);
     assert!(!measured.is_skipped(0, 1) && measured.looks[0] == Some(Look::ONLY));
     assert_eq!(measured.measurement.launches.len(), 2);
+}
+
+/// An older program beside the one of today, whose variants are slower or break.
+fn beside(past: &[&'static VariantEntry]) -> (Bench, Measured) {
+    let effort = Effort { samples: Some(16), launches: Some(4), ..Effort::default() };
+    let bench = Bench::new(&pair(), effort);
+    let older = Registry::of(past.iter().copied()).expect("fine");
+    let has = |cell: &crate::plan::Cell| vec![true; cell.rows.len()];
+    let rows: Vec<Vec<bool>> = bench.plan.cells.iter().map(has).collect();
+    let (now, past) = (Again(&bench.registry), Again(&older));
+    let duet = Duet { now: &now, past: &past, seed: 1 };
+    let measured = bench.measure_with(&duet, &Rules::default(), &rows);
+    (bench, measured)
+}
+
+#[test]
+fn an_older_program_is_measured_block_by_block_beside_this_one() {
+    let older = [variant_of_double("double", 1, slower), variant_of_double("twin", 2, right)];
+    let (bench, measured) = beside(&older);
+    assert_eq!(measured.measurement.launches.len(), 4);
+    let calm = crate::infer::Calm::of(&measured.measurement);
+    for (index, cell) in bench.plan.cells.iter().enumerate() {
+        let [slow, same] = [0, 1].map(|row| cell.past_of(row));
+        for block in measured.measurement.launches.iter().flat_map(|l| &l.cells[index]) {
+            let of = |row: usize| block.samples.iter().filter(|s| s.row == row).count();
+            // A block that was disturbed is repeated by the one that it disturbed, alone.
+            let counts = [0, 1, slow, same].map(of);
+            assert!([[2; 4], [2, 2, 0, 0], [0, 0, 2, 2]].contains(&counts), "{counts:?}");
+        }
+        let seen = crate::infer::Observations::of(&measured.measurement, index, calm);
+        let found = crate::infer::compare(&seen, slow, 0, Look::ONLY).expect("enough");
+        assert!(found.speedup > 1.2, "{}: {found:?}", cell.name());
+    }
+}
+
+#[test]
+fn what_befalls_an_older_program_costs_its_own_rows_alone() {
+    fn broken() -> Box<dyn Routine> {
+        serial::<Double, _, _>(|reads, _| assert!(reads.0.is_empty(), "of another day"))
+    }
+    let older = [variant_of_double("double", 1, broken), variant_of_double("twin", 2, right)];
+    // It has not the variant at all, or one that breaks.
+    for older in [&older[1..], &older[..]] {
+        let older: Vec<_> = older.to_vec();
+        let base = VariantEntry { is_base: true, ..*older[0] };
+        let older = if older.len() == 1 { vec![&*Box::leak(Box::new(base))] } else { older };
+        let (bench, measured) = beside(&older);
+        for (index, cell) in bench.plan.cells.iter().enumerate() {
+            let rows = &measured.rows[index];
+            assert!(rows[..2].iter().all(|row| row.failure.is_none()), "{rows:?}");
+            assert!((0..2).all(|row| measured.measurement.has(index, row)));
+            assert!(rows[cell.past_of(0)].failure.is_some(), "{rows:?}");
+        }
+    }
 }
 
 #[test]

@@ -22,6 +22,8 @@ pub struct ChangeReport {
     pub change_verdict: Option<String>,
     /// The change that could have been seen.
     pub change_detectable: Option<f64>,
+    /// Most bytes during a call now over then, less one; where both runs counted them.
+    pub memory_change: Option<f64>,
 }
 
 /// The baseline of a run.

@@ -49,6 +49,7 @@ pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
             change_p_adjusted: Some(judged.p_adjusted),
             change_verdict: Some(judged.verdict.to_string()),
             change_detectable: Some(judged.detectable),
+            memory_change: None,
         };
         debug_assert!(judged.verdict.judgement != Judgement::Slower || change.change > Some(0.0));
     }

@@ -2,6 +2,7 @@
 
 mod assemble;
 mod change;
+mod change_table;
 mod changes;
 mod context;
 mod crossover_table;
@@ -47,6 +48,7 @@ pub use style::Style;
 pub use summary::{VariantSummary, kernel_reports};
 pub use targets::TargetReport;
 pub use terminal::terminal;
+pub(crate) use units::{signed_percent, time as readable_time};
 
 use serde::{Deserialize, Serialize};
 

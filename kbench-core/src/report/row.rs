@@ -259,7 +259,7 @@ pub(super) mod tests {
     use super::*;
 
     /// A row of a kernel with one axis that has no figures yet.
-    pub(crate) fn row(variant: &'static str, n: usize) -> RowReport {
+    pub(crate) fn row(variant: &str, n: usize) -> RowReport {
         RowReport {
             name: format!("crate::kernel/{variant}/f32/n={n}"),
             kernel: "crate::kernel".into(),

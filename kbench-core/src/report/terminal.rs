@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::change_table::changes;
 use super::device;
 use super::findings::findings;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
@@ -21,6 +22,7 @@ pub fn terminal(report: &Report, style: Style) -> String {
         text += &findings(report, summary, style);
     }
     text += &overview(report, style);
+    text += &changes(report, style);
     text += &foot(report, style);
     text
 }

@@ -8,8 +8,19 @@ const FURTHEST: f64 = 1e6;
 /// A half width from this many per cent on is not told apart from others.
 const WIDEST: f64 = 1000.0;
 
+/// A change as a share: `+3.0 %`, `-12 %`.
+pub(crate) fn signed_percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    match percent.abs() {
+        p if p >= WIDEST => format!("{}>{WIDEST:.0} %", if percent < 0.0 { '-' } else { '+' }),
+        p if p >= 9.95 => format!("{percent:+.0} %"),
+        p if p >= 0.995 => format!("{percent:+.1} %"),
+        _ => format!("{percent:+.2} %"),
+    }
+}
+
 /// A duration in nanoseconds: `61.2 ns`, `3.14 µs`.
-pub(super) fn time(nanoseconds: f64) -> String {
+pub(crate) fn time(nanoseconds: f64) -> String {
     let (value, unit) = match nanoseconds {
         n if n < 999.5 => (n, "ns"),
         n if n < 999.5e3 => (n / 1e3, "µs"),

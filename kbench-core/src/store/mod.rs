@@ -24,6 +24,7 @@ pub use document::{DocumentError, read_document};
 pub use error::StoreError;
 pub use file::write_atomically;
 pub use name::check_name;
+pub(crate) use place::HOME;
 
 use std::fs;
 use std::path::{Path, PathBuf};

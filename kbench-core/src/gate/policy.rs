@@ -1,0 +1,167 @@
+//! What a gate lets pass: `--gate 5%`, a named policy, and the limits of `kbench.toml`.
+
+use std::collections::BTreeMap;
+use std::str::FromStr;
+
+use serde::Deserialize;
+
+/// Memory of a call may grow by this share where nobody says otherwise: seed of the policy `review`.
+const MEMORY: f64 = 0.20;
+
+/// A crossover may move by this many octaves where nobody says otherwise.
+const CROSSOVER: f64 = 1.0;
+
+/// Limits, as shares of what was.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Policy {
+    /// Slower by more than this: fails.
+    pub time: f64,
+    /// Slower by more than this: is to be explained.
+    pub explain: Option<f64>,
+    /// More memory than this: fails.
+    pub memory: f64,
+    /// Octaves by which a crossover may come later.
+    pub crossover: f64,
+    /// Limits of time of single kernels, by name or path.
+    pub kernels: BTreeMap<String, f64>,
+}
+
+/// Why limits make no sense.
+#[derive(Debug, thiserror::Error)]
+pub enum PolicyError {
+    /// Not a limit.
+    #[error(
+        "`{0}` is not a limit; write for example 5%, or `review` (5 % to explain, 10 % and 20 % more memory to fail)"
+    )]
+    Limit(String),
+    /// The file is not what it should be.
+    #[error("its gate cannot be read: {0}")]
+    File(#[source] Box<toml::de::Error>),
+}
+
+impl Policy {
+    /// Time alone, and what is usual for the rest.
+    fn of_time(time: f64) -> Self {
+        Policy {
+            time,
+            explain: None,
+            memory: MEMORY,
+            crossover: CROSSOVER,
+            kernels: BTreeMap::new(),
+        }
+    }
+
+    /// The limit of a kernel's time.
+    pub fn time_limit(&self, kernel: &str) -> f64 {
+        let name = kernel.rsplit("::").next().unwrap_or(kernel);
+        let own = self.kernels.get(kernel).or_else(|| self.kernels.get(name));
+        own.copied().unwrap_or(self.time)
+    }
+
+    /// The least change of time that any limit is about.
+    pub fn least(&self) -> f64 {
+        let limits = self.kernels.values().copied().chain(self.explain);
+        limits.fold(self.time, f64::min)
+    }
+
+    /// The same with the limits of a file, of which only the table `gate` is read:
+    ///
+    /// ```toml
+    /// [gate]
+    /// explain = "2%"
+    /// memory = "10%"
+    /// crossover = 0.5          # octaves
+    ///
+    /// [gate.kernels]
+    /// saxpy = "1%"
+    /// ```
+    pub fn with_file(self, text: &str) -> Result<Self, PolicyError> {
+        let file: File =
+            toml::from_str(text).map_err(|error| PolicyError::File(Box::new(error)))?;
+        let Table { explain, memory, crossover, kernels } = file.gate;
+        let limit = |text: Option<String>| text.map(|text| share(&text)).transpose();
+        let mut own = self.kernels;
+        for (kernel, text) in kernels {
+            own.insert(kernel, share(&text)?);
+        }
+        Ok(Policy {
+            time: self.time,
+            explain: limit(explain)?.or(self.explain),
+            memory: limit(memory)?.unwrap_or(self.memory),
+            crossover: crossover.unwrap_or(self.crossover),
+            kernels: own,
+        })
+    }
+}
+
+/// The part of the file that is about the gate; the rest is for others.
+#[derive(Deserialize)]
+struct File {
+    #[serde(default)]
+    gate: Table,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    explain: Option<String>,
+    memory: Option<String>,
+    crossover: Option<f64>,
+    #[serde(default)]
+    kernels: BTreeMap<String, String>,
+}
+
+impl FromStr for Policy {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
+        match text.trim() {
+            "review" => Ok(Policy { explain: Some(0.05), ..Policy::of_time(0.10) }),
+            other => share(other).map(Policy::of_time),
+        }
+    }
+}
+
+/// `5%` as a share.
+fn share(text: &str) -> Result<f64, PolicyError> {
+    let wrong = || PolicyError::Limit(text.to_owned());
+    let number = text.trim().trim_end_matches('%').trim();
+    let percent: f64 = number.parse().map_err(|_| wrong())?;
+    if (0.0..=1000.0).contains(&percent) { Ok(percent / 100.0) } else { Err(wrong()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_a_percentage_or_a_policy() {
+        let time = |text: &str| text.parse::<Policy>().expect("a limit").time;
+        assert_eq!((time("5%"), time("12.5 %"), time("2")), (0.05, 0.125, 0.02));
+        let review: Policy = "review".parse().expect("known");
+        assert_eq!((review.explain, review.time, review.memory), (Some(0.05), 0.10, 0.20));
+        for text in ["", "x", "-1%", "nan", "5%%5", "reviews"] {
+            let error = text.parse::<Policy>().expect_err(text).to_string();
+            assert!(error.contains("write for example 5%"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_sets_limits_of_kernels_and_leaves_the_rest_alone() {
+        let text = "format = 1\n[[threshold]]\nvalue = 3\n[gate]\nmemory = \"10%\"\ncrossover = 0.5\n\
+                    [gate.kernels]\nsaxpy = \"1%\"\n\"a::b::dot\" = \"20%\"\n";
+        let policy = "5%".parse::<Policy>().expect("a limit").with_file(text).expect("fine");
+        assert_eq!((policy.memory, policy.crossover, policy.explain), (0.1, 0.5, None));
+        let limits = ["x::saxpy", "a::b::dot", "c::dot"].map(|kernel| policy.time_limit(kernel));
+        assert_eq!(limits, [0.01, 0.2, 0.05]);
+        assert_eq!(policy.least(), 0.01);
+        for (text, part) in [
+            ("[gate]\nmemroy = \"1%\"", "memroy"),
+            ("[gate]\nmemory = \"much\"", "`much` is not a limit"),
+            ("[gate", "cannot be read"),
+        ] {
+            let error = policy.clone().with_file(text).expect_err(part).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

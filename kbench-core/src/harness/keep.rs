@@ -1,0 +1,84 @@
+//! What a run leaves behind: in the store, and in the files that were asked for.
+
+use std::env;
+use std::path::PathBuf;
+
+use super::Exit;
+use super::output::say;
+use crate::report::{Executable, Report};
+use crate::store::{Store, StoreError};
+
+/// Runs that a store keeps when nobody says how many.
+pub(super) const USUAL_RUNS: usize = 100;
+
+/// How a run is kept.
+pub(super) struct Keeper<'a> {
+    store: &'a Store,
+    /// Runs that stay; none keeps nothing at all.
+    keep: usize,
+    /// The name of the baseline that it becomes.
+    name: Option<&'a str>,
+    /// Its program, when it becomes a baseline.
+    executable: Option<Executable>,
+    /// Whether the store can be written.
+    is_open: bool,
+}
+
+impl<'a> Keeper<'a> {
+    /// Gets ready before anything is measured: a store that cannot be written is an error now for who wants a baseline, and
+    /// a warning for others. The program is kept as it is now: a build may replace it while it runs.
+    pub(super) fn begin(
+        store: &'a Store,
+        keep: usize,
+        name: Option<&'a str>,
+    ) -> Result<Self, StoreError> {
+        let mut keeper = Keeper { store, keep, name, executable: None, is_open: true };
+        if name.is_some() {
+            store.try_out()?;
+            keeper.executable = Some(store.keep_executable(&this_program())?);
+        } else if keep > 0
+            && let Err(error) = store.try_out()
+        {
+            say(&format!("warning: this run will not be kept: {error}"));
+            keeper.is_open = false;
+        }
+        Ok(keeper)
+    }
+
+    /// Keeps the run, under its name if it has one, and throws away what is too old.
+    pub(super) fn keep(self, report: &mut Report) -> Exit {
+        if !self.is_open || (self.keep == 0 && self.name.is_none()) {
+            return Exit::Fine;
+        }
+        report.executable.clone_from(&self.executable);
+        match self.store_run(report) {
+            Ok(told) => {
+                say(&told);
+                Exit::Fine
+            }
+            Err(error) => {
+                say(&format!("error: this run is not kept: {error}"));
+                Exit::Internal
+            }
+        }
+    }
+
+    fn store_run(&self, report: &Report) -> Result<String, StoreError> {
+        let path = self.store.keep_run(report)?;
+        let told = match self.name {
+            Some(name) => {
+                self.store.name_run(&path, name)?;
+                format!("kept as baseline `{name}`: {}", path.display())
+            }
+            None => format!("kept: {}", path.display()),
+        };
+        self.store.prune(self.keep)?;
+        Ok(told)
+    }
+}
+
+fn this_program() -> PathBuf {
+    // The file may be replaced by a new build while it runs; this name still finds the one that is running.
+    let this = PathBuf::from("/proc/self/exe");
+    if this.exists() { this } else { env::current_exe().unwrap_or(this) }
+}
