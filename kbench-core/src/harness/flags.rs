@@ -176,6 +176,12 @@ pub(super) const FLAGS: &[Flag] = &[
         Group::Results,
         "report on a baseline, or a run document by its path, and measure nothing",
     ),
+    option(
+        "merge",
+        "PATH,...",
+        Group::Results,
+        "report on the parts of a suite (see --partition): run documents, or folders of them",
+    ),
     switch("list-baselines", Group::Mode, "list baselines and the runs that are kept"),
     option("keep", "N", Group::Results, "runs that are kept in target/kbench (default 100)"),
     option(

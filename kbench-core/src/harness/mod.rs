@@ -61,6 +61,7 @@ fn run(options: Options) -> Exit {
         // These are about runs that are kept, whatever this program has.
         Mode::ListBaselines => Ok(print(&stored::list())),
         Mode::Load => stored::load(&options),
+        Mode::Merge => stored::merged(&options),
         Mode::Measure => measure(&options),
         _ => suite(&options.configuration).and_then(|suite| look(&suite, &options)),
     };

@@ -43,6 +43,7 @@ pub(super) enum Mode {
     ListSizes,
     ListBaselines,
     Load,
+    Merge,
     Help,
     Version,
 }
@@ -64,6 +65,7 @@ pub(super) struct Options {
     pub(super) baseline: Option<String>,
     pub(super) foreign: Foreign,
     pub(super) load_baseline: Option<String>,
+    pub(super) merge: Vec<PathBuf>,
     pub(super) warnings: Vec<String>,
 }
 
@@ -131,6 +133,7 @@ impl Options {
                 true => Foreign::Measured,
                 false => Foreign::Refused,
             },
+            merge: arguments.list("merge").into_iter().map(PathBuf::from).collect(),
             load_baseline: arguments.all("load-baseline").last().cloned(),
             gate,
             warnings: arguments
@@ -170,6 +173,7 @@ fn mode(arguments: &Arguments, default: DefaultMode) -> Mode {
         ("list-sizes", Mode::ListSizes),
         ("list-baselines", Mode::ListBaselines),
         ("load-baseline", Mode::Load),
+        ("merge", Mode::Merge),
         ("test", Mode::Test),
         ("profile", Mode::Profile),
         ("bench", Mode::Measure),

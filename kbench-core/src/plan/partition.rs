@@ -22,6 +22,16 @@ enum By {
 }
 
 impl Partition {
+    /// Which of all shares it is, from 1 on.
+    pub fn share(self) -> u64 {
+        self.share
+    }
+
+    /// All shares that it is one of.
+    pub fn all(self) -> impl Iterator<Item = Partition> {
+        (1..=self.of).map(move |share| Partition { share, ..self })
+    }
+
     /// Whether this share holds the kernel at `index` of the registry.
     pub fn contains(self, index: usize, path: &str) -> bool {
         let number = match self.by {

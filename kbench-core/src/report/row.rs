@@ -113,9 +113,11 @@ pub struct RowReport {
 }
 
 impl RowReport {
-    /// Whether two rows are of the same kernel and element type.
+    /// Whether two rows are of the same kernel and element type, and from the same machine.
     pub(super) fn is_of_same_kernel(&self, other: &RowReport) -> bool {
-        self.kernel == other.kernel && self.element == other.element
+        self.kernel == other.kernel
+            && self.element == other.element
+            && self.machine == other.machine
     }
 }
 

@@ -8,7 +8,7 @@ use super::findings::findings;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
 use super::overview::{heading, overview};
 use super::remarks::{remarks, wrapped};
-use super::{MemoryReport, Report, RowReport, Seconds, Status, Style, units};
+use super::{MemoryReport, PartReport, Report, RowReport, Seconds, Status, Style, units};
 use crate::environment::Environment;
 use crate::gauge::CounterFigures;
 
@@ -33,6 +33,9 @@ fn head(report: &Report, style: Style) -> String {
     for warning in &report.warnings {
         let _ = writeln!(text, "{}", style.warning(&format!("warning: {warning}")));
     }
+    if !report.parts.is_empty() {
+        return text + &parts(report);
+    }
     let _ = writeln!(
         text,
         "kbench {} · {} · {} · {} · seed {}",
@@ -47,6 +50,22 @@ fn head(report: &Report, style: Style) -> String {
     }
     if let Some(device) = &report.device {
         let _ = writeln!(text, "{}", device.line());
+    }
+    text
+}
+
+/// The machines of a report that was merged.
+fn parts(report: &Report) -> String {
+    let mut text = format!("merged from {} runs\n", report.parts.len());
+    for part in &report.parts {
+        let PartReport { machine, run, partition, environment, device, rows, .. } = part;
+        let share = partition.as_ref().map_or_else(String::new, |share| format!(" · {share}"));
+        let cores = cores(environment.cores as f64);
+        let _ =
+            writeln!(text, "{machine}  {} · {cores} · {rows} rows{share} · {run}", environment.cpu);
+        if let Some(device) = device {
+            let _ = writeln!(text, "{}{}", " ".repeat(machine.chars().count() + 2), device.line());
+        }
     }
     text
 }
@@ -82,7 +101,9 @@ fn short_release(os: &str) -> String {
 }
 
 fn kernel(rows: &[RowReport], style: Style) -> String {
-    let title = style.strong(&format!("{}  {}", rows[0].kernel, rows[0].element));
+    let machine = rows[0].machine.as_ref();
+    let machine = machine.map_or_else(String::new, |machine| format!("  on {machine}"));
+    let title = style.strong(&format!("{}  {}{machine}", rows[0].kernel, rows[0].element));
     let table = KernelTable::new(rows).render(style);
     let device: Vec<String> = device::lines(rows).iter().map(|l| wrapped(l) + "\n").collect();
     let notes = [legend(rows), check_line(rows), counts(rows), device.concat()].concat();

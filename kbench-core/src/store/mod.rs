@@ -16,6 +16,7 @@ mod document;
 mod error;
 mod executable;
 mod file;
+mod merge;
 mod name;
 mod place;
 mod prune;
@@ -23,6 +24,7 @@ mod prune;
 pub use document::{DocumentError, read_document};
 pub use error::StoreError;
 pub use file::write_atomically;
+pub use merge::{MergeError, merge};
 pub use name::check_name;
 pub(crate) use place::HOME;
 
