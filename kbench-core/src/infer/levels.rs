@@ -103,14 +103,13 @@ pub fn levels(values: &[f64], rules: LevelRules) -> Vec<usize> {
     let known: Vec<usize> = (0..values.len()).filter(|i| values[*i].is_finite()).collect();
     let finite: Vec<f64> = known.iter().map(|i| values[*i]).collect();
     let mut begins = Vec::new();
-    let mut open = vec![0..finite.len()];
-    while let Some(part) = open.pop() {
-        let stretch = Stretch::of(&finite[part.clone()], rules);
+    let mut open = vec![(0, finite.len())];
+    while let Some((from, to)) = open.pop() {
+        let stretch = Stretch::of(&finite[from..to], rules);
         let Some(cuts) = stretch.and_then(|stretch| stretch.cuts(rules)) else { continue };
-        let cuts: Vec<usize> = cuts.into_iter().map(|cut| part.start + cut).collect();
-        let ends: Vec<usize> =
-            [part.start].into_iter().chain(cuts.iter().copied()).chain([part.end]).collect();
-        open.extend(ends.windows(2).map(|ends| ends[0]..ends[1]));
+        let cuts: Vec<usize> = cuts.into_iter().map(|cut| from + cut).collect();
+        let ends = cuts.iter().copied().chain([to]);
+        open.extend([from].into_iter().chain(cuts.iter().copied()).zip(ends));
         begins.extend(cuts);
     }
     begins.sort_unstable();
@@ -127,7 +126,7 @@ fn confirmed(values: &[f64], mut begins: Vec<usize>, rules: LevelRules) -> Vec<u
         };
         let luck = |i: usize| {
             let stretch = Stretch::of(&values[ends(i)], rules);
-            stretch.map_or(ORDERS, |stretch| stretch.as_good(ORDERS, largest_step(rules)))
+            stretch.map_or(ORDERS, |stretch| stretch.count_as_good(ORDERS, largest_step(rules)))
         };
         let least = (0..begins.len()).map(|i| (luck(i), i)).max();
         match least.filter(|(luck, _)| *luck > rules.allowed()) {
@@ -162,12 +161,12 @@ impl Stretch {
         let mut table = Table::of(self.scores.len(), rules.shortest);
         table.fill(&self.scores);
         let cuts = table.cuts();
-        let luck = self.as_good(rules.allowed(), |scores| table.fill(scores));
+        let luck = self.count_as_good(rules.allowed(), |scores| table.fill(scores));
         (luck <= rules.allowed()).then_some(cuts)
     }
 
     /// How many orders have as large a gain, that at hand included; beyond `most` nobody counts.
-    fn as_good(mut self, most: usize, mut gain: impl FnMut(&[f64]) -> f64) -> usize {
+    fn count_as_good(mut self, most: usize, mut gain: impl FnMut(&[f64]) -> f64) -> usize {
         let own = gain(&self.scores) - ROUNDING;
         let mut draw = SplitMix(SEED);
         let mut as_good = 1;
@@ -398,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_value_alone_is_no_change_and_three_more_are() {
+    fn the_last_value_alone_is_no_change_and_four_are() {
         let history =
             |news: usize| with_seed(5, || steps(gauss(20 + news), &[(20, 0.0), (news, 30.0)]));
         assert!(levels(&history(1), LevelRules::default()).is_empty());

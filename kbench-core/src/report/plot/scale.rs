@@ -60,7 +60,7 @@ impl Scale {
 
     /// Powers of two with blanks between them, or both ends where there are no two powers.
     pub(super) fn works(&self) -> Vec<Tick> {
-        let ticks = self.powers(COLUMNS_APART, |power| work(power));
+        let ticks = self.powers(COLUMNS_APART, work);
         if ticks.len() > 1 {
             return ticks;
         }

@@ -169,8 +169,8 @@ fn importance(series: &Series<'_>, all: &[Series<'_>]) -> Importance {
         all.iter().filter(|o| o.variant == series.variant).all(|o| order(series) <= order(o))
     };
     let is_best = first.is_some_and(|first| {
-        let rivals = all.iter().filter(|o| o.backend == first.backend && is_first(o));
-        rivals.fold(true, |is_best, rival| is_best && rival.last() <= first.last())
+        let mut rivals = all.iter().filter(|o| o.backend == first.backend && is_first(o));
+        rivals.all(|rival| rival.last() <= first.last())
     });
     match (is_first(series), is_best, series.mode == Mode::EndToEnd.name()) {
         (true, true, _) => Importance::BestOfBackend,
