@@ -1,0 +1,188 @@
+//! The curves of a kernel: which there are, and which are drawn.
+
+use super::scale::is_drawable;
+use crate::kernel::Mode;
+use crate::report::RowReport;
+use crate::report::style::Tone;
+
+/// What tells curves apart, also without colour: shapes that every monospaced font has.
+pub(super) const MARKERS: [char; 6] = ['●', '■', '▲', '○', '□', '▼'];
+
+/// With so many curves, other thread counts and modes of the same variants only hide them.
+const ENOUGH: usize = 3;
+
+/// One variant in one mode with one thread count.
+pub(super) struct Series<'a> {
+    pub(super) variant: &'a str,
+    pub(super) backend: &'a str,
+    pub(super) threads: usize,
+    pub(super) mode: &'a str,
+    /// The claim of the variant's author.
+    pub(super) threshold: Option<&'a str>,
+    /// By work.
+    pub(super) points: Vec<Point>,
+}
+
+/// A comparison with the base.
+#[derive(Clone, Copy)]
+pub(super) struct Point {
+    pub(super) work: f64,
+    pub(super) speedup: f64,
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) tone: Tone,
+}
+
+impl Point {
+    fn of(row: &RowReport) -> Option<Self> {
+        let comparison = &row.comparison;
+        let work = row.work.filter(|work| is_drawable(*work))?;
+        let speedup = comparison.speedup.filter(|speedup| is_drawable(*speedup))?;
+        let end = |end: Option<f64>| end.filter(|end| !end.is_nan()).unwrap_or(speedup);
+        let tone = match comparison.verdict.as_deref() {
+            Some(verdict) if verdict.ends_with("faster") => Tone::Good,
+            Some(verdict) if verdict.ends_with("slower") => Tone::Bad,
+            _ => Tone::Plain,
+        };
+        let (low, high) = (end(comparison.speedup_low), end(comparison.speedup_high));
+        Some(Point { work, speedup, low, high, tone })
+    }
+}
+
+impl<'a> Series<'a> {
+    /// Every curve with at least two sizes, in the order of rows.
+    pub(super) fn all(rows: &[&'a RowReport]) -> Vec<Series<'a>> {
+        let mut all: Vec<Series<'a>> = Vec::new();
+        for row in rows.iter().filter(|row| !row.is_base) {
+            let Some(point) = Point::of(row) else { continue };
+            match all.iter_mut().find(|series| series.has(row)) {
+                Some(series) => series.points.push(point),
+                None => all.push(Series {
+                    variant: &row.variant,
+                    backend: &row.backend,
+                    threads: row.threads,
+                    mode: &row.mode,
+                    threshold: row.threshold.as_deref(),
+                    points: vec![point],
+                }),
+            }
+        }
+        for series in &mut all {
+            series.points.sort_by(|a, b| a.work.total_cmp(&b.work));
+        }
+        let has_width = |series: &Series<'_>| {
+            series.points.first().map(|p| p.work) != series.points.last().map(|p| p.work)
+        };
+        all.retain(has_width);
+        all
+    }
+
+    fn has(&self, row: &RowReport) -> bool {
+        (self.variant, self.mode, self.threads) == (&row.variant, &row.mode, row.threads)
+    }
+
+    /// The speed-up at the largest size.
+    pub(super) fn last(&self) -> f64 {
+        self.points.last().map_or(1.0, |point| point.speedup)
+    }
+
+    /// The variant, with its mode where it is on a device and its thread count where there are others.
+    pub(super) fn name(&self, has_other_threads: bool) -> String {
+        match self.mode {
+            "warm" if !has_other_threads => self.variant.to_owned(),
+            "warm" if self.threads == 1 => format!("{} 1 thread", self.variant),
+            "warm" => format!("{} {} threads", self.variant, self.threads),
+            mode => format!("{} {mode}", self.variant),
+        }
+    }
+}
+
+/// The curves that are drawn, most telling first, and the names of those that are not.
+pub(super) struct Choice<'a> {
+    pub(super) drawn: Vec<Series<'a>>,
+    /// Variants that are not drawn, and curves with transfers.
+    pub(super) left_out: Vec<String>,
+    /// Other thread counts and modes of variants.
+    pub(super) lesser: usize,
+    /// Variants with several thread counts.
+    several_threads: Vec<&'a str>,
+}
+
+/// How much a curve tells, the most first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Importance {
+    /// The best variant of its backend.
+    BestOfBackend,
+    /// The same with its transfers.
+    BestWithTransfers,
+    /// Another variant, in its first mode and with all threads.
+    Variant,
+    /// The same with its transfers.
+    WithTransfers,
+    /// Other modes and thread counts.
+    Lesser,
+}
+
+impl<'a> Choice<'a> {
+    pub(super) fn of(all: Vec<Series<'a>>) -> Self {
+        let several_threads = several_threads(&all);
+        let mut ranked: Vec<(Importance, f64, Series<'a>)> = Vec::new();
+        let ranks: Vec<Importance> = all.iter().map(|series| importance(series, &all)).collect();
+        for (rank, series) in ranks.into_iter().zip(all) {
+            // Of other thread counts the largest comes first, of variants the fastest.
+            let first =
+                if rank == Importance::Lesser { series.threads as f64 } else { series.last() };
+            ranked.push((rank, -first, series));
+        }
+        ranked.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        let mut choice =
+            Choice { drawn: Vec::new(), left_out: Vec::new(), lesser: 0, several_threads };
+        for (rank, _, series) in ranked {
+            let most = if rank == Importance::Lesser { ENOUGH } else { MARKERS.len() };
+            if choice.drawn.len() < most {
+                choice.drawn.push(series);
+            } else if rank == Importance::Lesser {
+                choice.lesser += 1;
+            } else {
+                choice.left_out.push(choice.name(&series));
+            }
+        }
+        choice
+    }
+
+    /// What a curve is called.
+    pub(super) fn name(&self, series: &Series<'_>) -> String {
+        series.name(self.several_threads.contains(&series.variant))
+    }
+}
+
+fn several_threads<'a>(all: &[Series<'a>]) -> Vec<&'a str> {
+    let has_other = |series: &&Series<'a>| {
+        all.iter().any(|o| o.variant == series.variant && o.threads != series.threads)
+    };
+    all.iter().filter(has_other).map(|series| series.variant).collect()
+}
+
+fn importance(series: &Series<'_>, all: &[Series<'_>]) -> Importance {
+    let first = all.iter().filter(|other| other.variant == series.variant).min_by_key(|o| order(o));
+    let is_first = |series: &Series<'_>| {
+        all.iter().filter(|o| o.variant == series.variant).all(|o| order(series) <= order(o))
+    };
+    let is_best = first.is_some_and(|first| {
+        let mut rivals = all.iter().filter(|o| o.backend == first.backend && is_first(o));
+        rivals.all(|rival| rival.last() <= first.last())
+    });
+    match (is_first(series), is_best, series.mode == Mode::EndToEnd.name()) {
+        (true, true, _) => Importance::BestOfBackend,
+        (true, false, _) => Importance::Variant,
+        (false, true, true) => Importance::BestWithTransfers,
+        (false, false, true) => Importance::WithTransfers,
+        (false, _, false) => Importance::Lesser,
+    }
+}
+
+/// The curve of a variant by which it is first judged is the least: by mode, then with most threads.
+fn order(series: &Series<'_>) -> (usize, std::cmp::Reverse<usize>) {
+    let position = Mode::OF_DEVICE.iter().position(|mode| mode.name() == series.mode);
+    (position.unwrap_or(0), std::cmp::Reverse(series.threads))
+}
