@@ -9,9 +9,12 @@
 mod foreign;
 mod history;
 mod shift;
+mod trend;
 
 pub use foreign::{Machine, differences};
 pub use history::{ENOUGH_RUNS, Values, judge_by_history, values};
+
+pub use trend::Trends;
 
 use std::collections::{HashMap, HashSet};
 

@@ -131,6 +131,31 @@ fn another_machine_is_told_by_what_figures_depend_on() {
     assert!(found[0].contains("processor") && found[0].contains("`Slow 1` now"), "{found:?}");
 }
 
+#[test]
+fn a_trend_has_a_new_level_where_a_row_changed_and_not_where_the_machine_did() {
+    let mut trends = Trends::default();
+    let noise: Vec<f64> = with_seed(3, || normal(20));
+    for (i, noise) in noise.iter().enumerate() {
+        let factor = if i < 12 { 1.0 } else { 1.2 };
+        let machine = if i < 6 { 1.0 } else { 1.5 };
+        let report = run_of(factor * (0.01 * noise).exp(), machine);
+        trends.add(&Report { run: format!("run{i:02}"), ..report }, &Machine::of(&run()));
+    }
+    let mut stranger = run();
+    stranger.environment.cpu = "Slow 1".into();
+    trends.add(&stranger, &Machine::of(&run()));
+    assert_eq!((trends.runs, trends.foreign), (20, 1));
+    let found = trends.of(|key| key.name.ends_with("n=1024"));
+    assert!(!found.is_empty());
+    for trend in found {
+        assert_eq!((trend.points.len(), trend.changes.as_slice()), (20, &[12][..]), "{trend:?}");
+        assert_eq!(trend.points[12].run, "run12");
+        // The machine's day is taken out: the first half is as fast as it was.
+        let ratio = trend.points[8].time_ns / trend.points[2].time_ns;
+        assert!((0.93..1.07).contains(&ratio), "{ratio}");
+    }
+}
+
 /// The run of the fixture, with one crossover in a bracket of work.
 fn run_with_crossover(low: f64, high: f64) -> Report {
     let mut report = run();

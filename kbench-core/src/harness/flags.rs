@@ -97,7 +97,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "partition",
         "slice:M/N",
         Group::Select,
-        "the M-th of N shares of the kernels (or hash:M/N)",
+        "the M-th of N shares of the kernels (or hash:M/N; slice:auto asks Slurm or GitLab)",
     ),
     switch("quick", Group::Effort, "a look in passing: 0.1 s per row, 20 s in all"),
     switch("thorough", Group::Effort, "for publication: 5 s per row, 15 min in all"),
@@ -182,6 +182,16 @@ pub(super) const FLAGS: &[Flag] = &[
         Group::Results,
         "report on the parts of a suite (see --partition): run documents, or folders of them",
     ),
+    switch(
+        "plot",
+        Group::Results,
+        "draw speed-up by size, and scaling by threads, after the tables",
+    ),
+    switch(
+        "history",
+        Group::Mode,
+        "rows over the runs of this machine that are kept, and what changed when",
+    ),
     switch("list-baselines", Group::Mode, "list baselines and the runs that are kept"),
     option("keep", "N", Group::Results, "runs that are kept in target/kbench (default 100)"),
     option(
@@ -234,11 +244,21 @@ pub(super) const FLAGS: &[Flag] = &[
 pub(super) const EXCLUSIVE: &[&[&str]] = &[
     &["quick", "thorough"],
     &["ignored", "include-ignored"],
-    &["help", "version", "list", "list-kernels", "list-sizes", "test", "bench"],
+    &[
+        "help",
+        "version",
+        "list",
+        "list-kernels",
+        "list-sizes",
+        "list-baselines",
+        "history",
+        "test",
+        "bench",
+    ],
 ];
 
 /// Flags that later versions give a meaning; naming one is an error that says so, not a typing error.
-pub(super) const RESERVED: &[&str] = &["report", "metric", "plot", "timeout", "worker"];
+pub(super) const RESERVED: &[&str] = &["report", "metric", "timeout", "worker"];
 
 /// The flag of a long name.
 pub(super) fn long(name: &str) -> Option<&'static Flag> {

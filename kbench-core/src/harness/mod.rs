@@ -27,8 +27,8 @@ use output::{print, say, write_exports};
 
 use crate::plan::{PlanError, nearest};
 use crate::report::{
-    ListFormat, Progress, Report, TestFormat, json_rows, list, list_kernels, list_sizes, terminal,
-    test_report,
+    ListFormat, Progress, Report, TestFormat, json_rows, list, list_kernels, list_sizes, plot,
+    terminal, test_report,
 };
 use crate::store::{Store, StoreError};
 use crate::{Configuration, Suite, SuiteError, Workers};
@@ -62,6 +62,7 @@ fn run(options: Options) -> Exit {
         Mode::ListBaselines => Ok(print(&stored::list())),
         Mode::Load => stored::load(&options),
         Mode::Merge => stored::merged(&options),
+        Mode::History => stored::history(&options),
         Mode::Measure => measure(&options),
         _ => suite(&options.configuration).and_then(|suite| look(&suite, &options)),
     };
@@ -129,7 +130,10 @@ fn deliver(report: &Report, options: &Options) -> Exit {
             Ok(text) => print(&text),
             Err(error) => complain(&error, Exit::Internal),
         },
-        TestFormat::Pretty | TestFormat::Terse => print(&terminal(report, options.style)),
+        TestFormat::Pretty | TestFormat::Terse => {
+            let charts = if options.plot { plot(report, options.style) } else { String::new() };
+            print(&(terminal(report, options.style) + &charts))
+        }
     };
     let written = write_exports(report, &options.exports);
     let ruling = options.gate.as_ref().map(|policy| policy.judge(report));
@@ -147,6 +151,9 @@ enum Failure {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Nothing of what was asked for.
+    #[error("{0}")]
+    Nothing(String),
     /// A baseline that does not fit.
     #[error("{0}")]
     Refused(String),
@@ -183,6 +190,7 @@ fn failure(error: &Failure, options: &Options) -> Exit {
         Failure::Store(
             StoreError::Unwritable { .. } | StoreError::Busy { .. } | StoreError::Unwritten(_),
         ) => complain(error, Exit::Internal),
+        Failure::Nothing(_) => complain(error, Exit::NothingSelected),
         Failure::Suite(_) | Failure::Store(_) | Failure::Refused(_) => complain(error, Exit::Usage),
     }
 }

@@ -1,5 +1,6 @@
 //! From values of flags to what the run does.
 
+use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -44,6 +45,7 @@ pub(super) enum Mode {
     ListBaselines,
     Load,
     Merge,
+    History,
     Help,
     Version,
 }
@@ -59,6 +61,7 @@ pub(super) struct Options {
     pub(super) exports: Vec<Export>,
     pub(super) gate: Option<Policy>,
     pub(super) tune: bool,
+    pub(super) plot: bool,
     pub(super) summary: Option<PathBuf>,
     pub(super) keep: usize,
     pub(super) save_baseline: Option<String>,
@@ -96,6 +99,13 @@ impl Options {
             return Err(text.into());
         }
         let gate = arguments.last("gate", policy)?;
+        let shows = ["load-baseline", "merge", "history"].iter().find(|name| arguments.is_on(name));
+        let wants = ["save-baseline", "tune"].iter().find(|name| arguments.is_on(name));
+        if let (Some(shows), Some(wants)) = (shows, wants) {
+            return Err(format!(
+                "--{shows} measures nothing, and --{wants} needs a new run; give one"
+            ));
+        }
         Ok(Options {
             mode: mode(&arguments, default),
             configuration: Configuration {
@@ -125,6 +135,7 @@ impl Options {
             quiet,
             exports: exports(&arguments)?,
             tune,
+            plot: arguments.is_on("plot"),
             summary: arguments.all("summary").last().map(PathBuf::from),
             keep: arguments.last("keep", whole::<usize>)?.unwrap_or(USUAL_RUNS),
             save_baseline: arguments.last("save-baseline", baseline_name)?,
@@ -174,6 +185,7 @@ fn mode(arguments: &Arguments, default: DefaultMode) -> Mode {
         ("list-baselines", Mode::ListBaselines),
         ("load-baseline", Mode::Load),
         ("merge", Mode::Merge),
+        ("history", Mode::History),
         ("test", Mode::Test),
         ("profile", Mode::Profile),
         ("bench", Mode::Measure),
@@ -204,10 +216,30 @@ fn selection(arguments: &Arguments) -> Result<Selection, String> {
         types: arguments.list("type"),
         sizes: arguments.each("size", size_filters)?.into_iter().flatten().collect(),
         axes: arguments.each("axis", AxisOverride::from_str)?,
-        partition: arguments.last("partition", Partition::from_str)?,
+        partition: arguments
+            .last("partition", |text| partition(text, |name| env::var(name).ok()))?,
         base: arguments.all("base").last().cloned(),
         along: arguments.all("along").last().cloned(),
     })
+}
+
+/// `slice:1/4`, or `slice:auto` for the share that a scheduler has for this job.
+fn partition(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Partition, String> {
+    let Some(by) = text.strip_suffix(":auto") else { return text.parse() };
+    let number = |name: &str| variable(name).and_then(|value| value.trim().parse::<u64>().ok());
+    let slurm = || {
+        let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
+        let share = number("SLURM_ARRAY_TASK_ID")?.checked_sub(first)? + 1;
+        Some((share, number("SLURM_ARRAY_TASK_COUNT")?))
+    };
+    let gitlab = || Some((number("CI_NODE_INDEX")?, number("CI_NODE_TOTAL")?));
+    match slurm().or_else(gitlab) {
+        Some((share, of)) => format!("{by}:{share}/{of}").parse(),
+        None => Err(format!(
+            "`{text}` asks for the share of a job, but neither SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT nor \
+             CI_NODE_INDEX and CI_NODE_TOTAL are set; write for example {by}:1/4"
+        )),
+    }
 }
 
 /// Labels may be a list; a condition stands alone.
@@ -386,6 +418,27 @@ mod tests {
     }
 
     #[test]
+    fn a_scheduler_says_which_share_a_job_has() {
+        let with = |variables: &[(&str, &str)], text: &str| {
+            let variable = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            partition(text, variable).map(|partition| partition.to_string())
+        };
+        let slurm = [
+            ("SLURM_ARRAY_TASK_ID", "7"),
+            ("SLURM_ARRAY_TASK_MIN", "5"),
+            ("SLURM_ARRAY_TASK_COUNT", "4"),
+        ];
+        assert_eq!(with(&slurm, "slice:auto").as_deref(), Ok("slice:3/4"));
+        let gitlab = [("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "3")];
+        assert_eq!(with(&gitlab, "hash:auto").as_deref(), Ok("hash:2/3"));
+        assert!(with(&[], "slice:auto").is_err_and(|error| error.contains("write for example")));
+        assert_eq!(with(&[], "slice:1/4").as_deref(), Ok("slice:1/4"));
+    }
+
+    #[test]
     fn impossible_values_are_refused_with_their_flag() {
         for (words, part) in [
             (vec!["--threads", "0"], "--threads: 0 is too few"),
@@ -400,6 +453,10 @@ mod tests {
             (vec!["--dump", ""], "name a folder"),
             (vec!["--partition", "3"], "slice:1/4"),
             (vec!["--axis", "dim"], "dim=64,128"),
+            (vec!["--save-baseline", "../x"], "use letters, digits"),
+            (vec!["--gate", "some"], "write for example 5%"),
+            (vec!["--load-baseline", "a", "--save-baseline", "b"], "measures nothing"),
+            (vec!["--keep", "all"], "--keep"),
             (vec!["--color", "red"], "`red` is not auto, always or never"),
         ] {
             let error = options(&words).expect_err(part);

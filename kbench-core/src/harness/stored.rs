@@ -1,7 +1,12 @@
 //! Runs that are kept: shown without measuring anything.
 
 use super::against::{Against, Foreign};
+use super::output::{print, say};
 use super::{Exit, Failure, Options, deliver};
+use crate::baseline::{Machine, Trends};
+use crate::environment::Environment;
+use crate::plan::Selection;
+use crate::report::{self, RowKey};
 use crate::store::{Store, merge, read_run};
 use std::fs;
 use std::path::PathBuf;
@@ -48,6 +53,47 @@ fn documents(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
     }
     found.sort();
     Ok(found)
+}
+
+/// `--history`: rows over the runs of this machine that are kept.
+pub(super) fn history(options: &Options) -> Result<Exit, Failure> {
+    let store = Store::find();
+    let environment = Environment::read();
+    let trends = trends(&store, &Machine { environment: &environment, device: None });
+    let Selection { filters, kernels, variants, .. } = &options.configuration.selection;
+    let is_wanted = |key: &RowKey| {
+        let mut parts = key.name.split('/');
+        let (kernel, variant) =
+            (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        let is_kernel = |name: &String| kernel == name || kernel.ends_with(&format!("::{name}"));
+        (filters.is_empty() || filters.iter().any(|filter| key.name.contains(filter)))
+            && (kernels.is_empty() || kernels.iter().any(is_kernel))
+            && (variants.is_empty() || variants.iter().any(|name| name == variant))
+    };
+    let found = trends.of(is_wanted);
+    if found.is_empty() {
+        let (runs, home) = (trends.runs, store.home().display());
+        return Err(Failure::Nothing(format!(
+            "none of the {runs} runs of this machine in `{home}` has such a row; --list-baselines shows what is kept"
+        )));
+    }
+    let Trends { runs, foreign, .. } = trends;
+    let others =
+        if foreign > 0 { format!(" ({foreign} of other machines)") } else { String::new() };
+    let head = format!("{runs} runs of this machine{others}, times against the sentinel\n");
+    Ok(print(&(head + &report::history(&found, options.style))))
+}
+
+/// Rows over the runs that are kept; what cannot be read is named and left alone.
+pub(super) fn trends(store: &Store, here: &Machine<'_>) -> Trends {
+    let mut trends = Trends::default();
+    for (_, path) in store.runs() {
+        match read_run(&path) {
+            Ok(run) => trends.add(&run, here),
+            Err(error) => say(&format!("warning: {error}; it is left alone")),
+        }
+    }
+    trends
 }
 
 /// `--list-baselines`: names of baselines, then runs, oldest first.

@@ -1,0 +1,88 @@
+//! Rows over the stored runs of one machine.
+//!
+//! What a machine is like on a day is taken out as far as its sentinels feel it: the figure of a run is the time against
+//! the sentinel's, brought back to nanoseconds by what is usual over all runs. Levels are looked for in its logarithms.
+
+use std::collections::BTreeMap;
+
+use super::{Machine, differences, values};
+use crate::infer::{LevelRules, levels};
+use crate::report::{Report, RowKey, RowReport, Trend, TrendPoint};
+
+/// A row in one run, with the logarithm of its anchored time.
+struct Point {
+    anchored: f64,
+    shown: TrendPoint,
+}
+
+/// Rows over runs, oldest first; runs of other machines than `here` do not count.
+#[derive(Default)]
+pub struct Trends {
+    rows: BTreeMap<RowKey, Vec<Point>>,
+    /// Runs that count.
+    pub runs: usize,
+    /// Runs of other machines.
+    pub foreign: usize,
+}
+
+impl Trends {
+    /// Takes in the next run, if it is of the machine.
+    pub fn add(&mut self, run: &Report, here: &Machine<'_>) {
+        if !differences(&Machine::of(run), here).is_empty() {
+            self.foreign += 1;
+            return;
+        }
+        self.runs += 1;
+        let anchored = values(run);
+        for row in &run.rows {
+            let key = row.key();
+            if let (Some(anchored), Some(time_ns)) = (anchored.get(&key), row.time_ns) {
+                let point = Point { anchored: *anchored, shown: point(run, row, time_ns) };
+                self.rows.entry(key).or_default().push(point);
+            }
+        }
+    }
+
+    /// The trends of rows that are wanted, in the order of their names.
+    pub fn of(&self, is_wanted: impl Fn(&RowKey) -> bool) -> Vec<Trend> {
+        self.rows
+            .iter()
+            .filter(|(key, _)| is_wanted(key))
+            .map(|(key, row)| trend(key, row))
+            .collect()
+    }
+}
+
+fn point(run: &Report, row: &RowReport, time_ns: f64) -> TrendPoint {
+    TrendPoint {
+        run: run.run.clone(),
+        started: run.started,
+        git_commit: run.environment.git_commit.clone(),
+        time_ns,
+        low_ns: row.time_low_ns,
+        high_ns: row.time_high_ns,
+    }
+}
+
+fn trend(key: &RowKey, row: &[Point]) -> Trend {
+    let anchored: Vec<f64> = row.iter().map(|point| point.anchored).collect();
+    // The logarithm of the usual sentinel, as far as all runs tell.
+    let usual = row.iter().map(|point| point.shown.time_ns.ln() - point.anchored).sum::<f64>()
+        / row.len() as f64;
+    let shown = |point: &Point| {
+        let factor = (point.anchored + usual).exp() / point.shown.time_ns;
+        TrendPoint {
+            time_ns: point.shown.time_ns * factor,
+            low_ns: point.shown.low_ns.map(|low| low * factor),
+            high_ns: point.shown.high_ns.map(|high| high * factor),
+            ..point.shown.clone()
+        }
+    };
+    Trend {
+        name: key.name.clone(),
+        threads: key.threads,
+        mode: key.mode.clone(),
+        points: row.iter().map(shown).collect(),
+        changes: levels(&anchored, LevelRules::default()),
+    }
+}
