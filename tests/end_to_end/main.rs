@@ -5,5 +5,6 @@ mod crossovers;
 mod devices;
 mod launches;
 mod production;
+mod results;
 mod support;
 mod tuning;

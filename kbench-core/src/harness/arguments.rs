@@ -258,7 +258,7 @@ mod tests {
     fn mistakes_are_named_with_the_nearest_choice() {
         let error = |words: &[&str]| parse(words, &[]).expect_err("a mistake");
         assert!(error(&["--bugdet", "3"]).contains("did you mean `--budget`?"));
-        assert!(error(&["--plot"]).contains("not available in this version"));
+        assert!(error(&["--metric"]).contains("not available in this version"));
         assert!(error(&["--seed"]).contains("needs a value"));
         assert!(error(&["--quick=3"]).contains("takes no value"));
         assert!(error(&["-x"]).contains("no flag `-x`"));

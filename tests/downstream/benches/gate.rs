@@ -5,9 +5,18 @@ use kbench::prelude::*;
 
 /// Per cent by which this build is slower.
 const PLANTED: usize = match option_env!("PLANTED") {
-    Some(text) => text.as_bytes()[0] as usize - b'0' as usize,
+    Some(text) => number(text.as_bytes()),
     None => 0,
 };
+
+const fn number(digits: &[u8]) -> usize {
+    let (mut value, mut i) = (0, 0);
+    while i < digits.len() {
+        value = 10 * value + (digits[i] - b'0') as usize;
+        i += 1;
+    }
+    value
+}
 
 /// Rounds of a chain in which each waits for the one before.
 #[inline(never)]
