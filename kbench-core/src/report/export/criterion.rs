@@ -167,13 +167,13 @@ fn folder(name: &Name) -> [String; 3] {
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
-    use std::path::Component;
+    use std::path::{Component, Path};
 
     use super::super::tests::{awkward, fixture};
     use super::*;
 
     fn parsed(files: &[(PathBuf, String)], path: &str) -> Value {
-        let found = files.iter().find(|(found, _)| *found == PathBuf::from(path));
+        let found = files.iter().find(|(found, _)| found.as_path() == Path::new(path));
         serde_json::from_str(&found.unwrap_or_else(|| panic!("no {path}")).1).expect("JSON")
     }
 

@@ -28,7 +28,7 @@ pub(super) fn go(report: &Report) -> String {
     for (key, value) in [
         ("run", report.run.clone()),
         ("date", moment(report.started) + "Z"),
-        ("commit", report.environment.git_commit.clone().unwrap_or_default()),
+        ("commit", report.environment.git_commit.clone().unwrap_or_else(|| "unknown".into())),
         ("command", report.command.join(" ")),
         ("seed", report.seed.to_string()),
     ] {
@@ -117,16 +117,28 @@ fn name(name: &Name, row: &RowReport) -> String {
     let variant = parts.next().unwrap_or_default();
     let mut text =
         format!("Benchmark{}/variant={variant}/type={}", capital(&name.kernel), name.element);
-    for axis in name.size.split(',') {
-        let is_key = axis.split_once('=').is_some_and(|(key, _)| KEYS.contains(&key));
-        text += if is_key { "/axis-" } else { "/" };
-        text += axis;
-    }
+    text += &axes(&name.size);
     // The machine, and the like.
     for rest in parts.filter(|part| !part.starts_with("threads=") && !part.starts_with("mode=")) {
         text += &format!("/{rest}");
     }
     text + &format!("/threads={}/mode={}", row.threads, part(&row.mode, ""))
+}
+
+/// A key for every axis; one for a size that has none.
+fn axes(size: &str) -> String {
+    let pairs: Option<Vec<(&str, &str)>> =
+        size.split(',').map(|axis| axis.split_once('=')).collect();
+    match pairs.filter(|pairs| pairs.iter().all(|(_, value)| !value.contains('='))) {
+        Some(pairs) => pairs
+            .iter()
+            .map(|(axis, value)| {
+                let prefix = if KEYS.contains(axis) { "axis-" } else { "" };
+                format!("/{prefix}{axis}={value}")
+            })
+            .collect(),
+        None => format!("/size={}", size.replace(',', "%2C").replace('=', "%3D")),
+    }
 }
 
 /// A name that begins with a capital, as Go wants it; different names remain different.
@@ -179,9 +191,16 @@ mod tests {
         for line in go(&awkward()).lines().filter(|line| line.starts_with("Benchmark")) {
             let fields: Vec<&str> = line.split_whitespace().collect();
             assert!(fields[0].is_ascii() && fields[1].parse::<u64>().is_ok(), "{line}");
-            assert!(fields.len() % 2 == 0 && fields[3] == "ns/op", "{line}");
+            assert!(fields.len().is_multiple_of(2) && fields[3] == "ns/op", "{line}");
             assert!(line.len() < 4096, "{line}");
         }
+    }
+
+    #[test]
+    fn every_axis_is_a_key_of_its_own() {
+        assert_eq!(axes("rows=64,dim=1024"), "/rows=64/dim=1024");
+        assert_eq!(axes("threads=4"), "/axis-threads=4");
+        assert_eq!(axes("a,b=c=1"), "/size=a%2Cb%3Dc%3D1");
     }
 
     #[test]

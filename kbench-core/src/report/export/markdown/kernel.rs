@@ -1,5 +1,6 @@
 //! One kernel: its rows as a table, why some have no figures, and what was found.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use super::inert::{code, prose};
@@ -24,7 +25,7 @@ pub(super) fn kernel(
     };
     text += "| size | variant | time | speed-up | verdict | throughput | error |\n\
              |---:|---|---:|---:|---|---:|---:|\n";
-    text += &rows.iter().map(line).collect::<String>();
+    text += &shown(rows).map(line).collect::<String>();
     let notes = reasons(report, rows) + &findings(summary.map(|kernel| &kernel.findings[..]));
     let advice = advice.filter(|_| !is_folded);
     let advice = advice.map_or_else(String::new, |advice| format!("- **{}**\n", prose(advice)));
@@ -32,6 +33,14 @@ pub(super) fn kernel(
         text += &format!("\n{notes}{advice}");
     }
     if is_folded { text + "\n</details>\n" } else { text }
+}
+
+/// All rows but those of variants that are skipped at every size, whose reason is below the table.
+fn shown(rows: &[RowReport]) -> impl Iterator<Item = &RowReport> {
+    let is_skipped = |row: &RowReport| matches!(row.status, Status::Skipped(_));
+    let ran: HashSet<&str> =
+        rows.iter().filter(|row| !is_skipped(row)).map(|row| row.variant.as_str()).collect();
+    rows.iter().filter(move |row| ran.contains(row.variant.as_str()))
 }
 
 fn line(row: &RowReport) -> String {
