@@ -390,3 +390,12 @@ fn githubs_own_renderer_shows_tables_and_nothing_that_acts() {
     let text = found["prose"].as_str().expect("text");
     assert!(!text.contains("@somebody") && !text.contains("#1"), "{text}");
 }
+
+#[test]
+fn the_guide_has_every_format() {
+    let guide = include_str!("../docs/exports.md");
+    for format in Format::ALL.map(Format::name) {
+        assert!(guide.contains(&format!("\n| `{format}` | ")), "{format} is not in the table");
+        assert!(guide.contains(&format!("--export {format}=")), "{format} has no example");
+    }
+}

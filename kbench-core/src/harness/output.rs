@@ -119,6 +119,16 @@ mod tests {
     }
 
     #[test]
+    fn the_help_names_every_format() {
+        let flag = super::super::flags::FLAGS.iter().find(|flag| flag.name == "export");
+        let help = flag.expect("a flag").help;
+        let words: Vec<&str> = help.split([' ', ',', ';']).collect();
+        let forgotten =
+            Format::ALL.map(Format::name).into_iter().find(|name| !words.contains(name));
+        assert_eq!(forgotten, None, "{help}");
+    }
+
+    #[test]
     fn a_tree_is_a_folder_and_everything_else_a_file() {
         let folder = scratch("parse");
         let file = folder.join("file");
