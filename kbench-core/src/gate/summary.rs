@@ -4,7 +4,9 @@ use std::fmt::Write;
 
 use super::Ruling;
 use crate::calendar::date_and_time;
-use crate::report::{BaselineReport, Method, Report, RowReport, readable_time, signed_percent};
+use crate::report::{
+    BaselineReport, Method, Report, RowReport, prose, readable_time, signed_percent,
+};
 
 /// Rows of a table at most: what is longer is read in the report.
 const MOST_ROWS: usize = 50;
@@ -30,7 +32,7 @@ pub fn summary(report: &Report, ruling: Option<&Ruling>) -> String {
     if !rest.is_empty() {
         text += &folded(&format!("{} without a change that is shown", rest.len()), &table(&rest));
     }
-    let doubts: Vec<String> = report.warnings.iter().map(|warning| escape(warning)).collect();
+    let doubts: Vec<String> = report.warnings.iter().map(|warning| prose(warning)).collect();
     text += &list("Doubts", &doubts);
     text
 }
@@ -64,7 +66,7 @@ fn against(baseline: &BaselineReport) -> String {
         (Method::History, None) => "by earlier runs of this machine".to_owned(),
     };
     let mut text =
-        format!("Against `{name}` ({}{commit}): {}.", date_and_time(*started), escape(&how));
+        format!("Against `{name}` ({}{commit}): {}.", date_and_time(*started), prose(&how));
     if !gone.is_empty() || !fresh.is_empty() {
         let _ = write!(text, " {} rows are new, {} are gone.", fresh.len(), gone.len());
     }
@@ -99,7 +101,7 @@ fn table(rows: &[&RowReport]) -> String {
         let _ = writeln!(
             text,
             "| {} | {} | {} | {} | {} to {} | {} |",
-            escape(&row.key().to_string()),
+            prose(&row.key().to_string()),
             time(change.baseline_time_ns),
             time(row.time_ns),
             share(change.change),
@@ -120,7 +122,7 @@ fn list(title: &str, lines: &[String]) -> String {
     }
     let mut text = if title.is_empty() { String::new() } else { format!("**{title}**\n\n") };
     for line in lines.iter().take(MOST_ROWS) {
-        let _ = writeln!(text, "- {}", escape(line));
+        let _ = writeln!(text, "- {}", prose(line));
     }
     if lines.len() > MOST_ROWS {
         let _ = writeln!(text, "- … and {} more", lines.len() - MOST_ROWS);
@@ -130,24 +132,4 @@ fn list(title: &str, lines: &[String]) -> String {
 
 fn folded(title: &str, content: &str) -> String {
     format!("<details><summary>{title}</summary>\n\n{content}</details>\n\n")
-}
-
-/// Text that stays text: no markup, no tag, no cell, no line of its own, nobody addressed.
-fn escape(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '&' => escaped += "&amp;",
-            '@' => escaped += "&#64;",
-            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '~' | '#' | '!' => {
-                escaped.push('\\');
-                escaped.push(letter);
-            }
-            letter if letter.is_control() => escaped.push(' '),
-            letter => escaped.push(letter),
-        }
-    }
-    escaped
 }

@@ -151,7 +151,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "export",
         "FORMAT=PATH",
         Group::Results,
-        "write the results as csv or json; may be repeated",
+        "write the results as json, csv, markdown, go, libtest, gbench, criterion (a folder), bmf, github or junit; may be repeated",
     ),
     option(
         "save-baseline",

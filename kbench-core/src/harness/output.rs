@@ -5,19 +5,13 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::Exit;
-use crate::report::{Report, csv, json};
+use crate::report::{Exported, Format, Report, export};
 
-/// A file to be written.
+/// A file to be written, or a folder of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Export {
     pub(super) format: Format,
     pub(super) path: PathBuf,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
-    Csv,
-    Json,
 }
 
 impl Export {
@@ -27,11 +21,7 @@ impl Export {
             .split_once('=')
             .filter(|(_, path)| !path.is_empty())
             .ok_or_else(|| format!("`{text}` names no file; write for example csv=results.csv"))?;
-        let format = match format {
-            "csv" => Format::Csv,
-            "json" => Format::Json,
-            _ => return Err(format!("there is no format `{format}`; there are: csv, json")),
-        };
+        let format: Format = format.parse().map_err(|error| format!("{error}"))?;
         if path == "-" {
             return Err("results are printed anyway; name a file, or use --format json".into());
         }
@@ -40,8 +30,12 @@ impl Export {
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
             return Err(format!("the folder `{}` does not exist", folder.display()));
         }
-        if path.is_dir() {
+        if path.is_dir() && !format.is_tree() {
             return Err(format!("`{}` is a folder; name a file", path.display()));
+        }
+        if path.exists() && !path.is_dir() && format.is_tree() {
+            let name = format.name();
+            return Err(format!("`{}` is a file; {name} is a folder of files", path.display()));
         }
         Ok(Export { format, path })
     }
@@ -68,16 +62,28 @@ pub(super) fn print(text: &str) -> Exit {
 pub(super) fn write_exports(report: &Report, exports: &[Export]) -> Exit {
     let mut exit = Exit::Fine;
     for Export { format, path } in exports {
-        let text = match format {
-            Format::Csv => Ok(csv(report)),
-            Format::Json => json(report).map_err(io::Error::other),
-        };
-        if let Err(error) = text.and_then(|text| write_atomically(path, &text)) {
+        let exported = export(report, *format).map_err(io::Error::other);
+        let written = exported.and_then(|exported| match exported {
+            Exported::File(text) => write_atomically(path, &text),
+            Exported::Tree(files) => write_tree(path, &files),
+        });
+        if let Err(error) = written {
             say(&format!("error: `{}` cannot be written: {error}", path.display()));
             exit = Exit::Internal;
         }
     }
     exit
+}
+
+/// Writes files below a folder, which is made when it is missing. Each is there as a whole or not at all.
+fn write_tree(folder: &Path, files: &[(PathBuf, String)]) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for (path, text) in files {
+        let path = folder.join(path);
+        fs::create_dir_all(path.parent().unwrap_or(folder))?;
+        write_atomically(&path, text)?;
+    }
+    Ok(())
 }
 
 /// A reader sees the old file or the new one, never a part. What is no plain file (a pipe, a device) is written to.
@@ -94,4 +100,70 @@ pub(super) fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A folder of this test alone.
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("kbench-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a folder");
+        folder
+    }
+
+    fn report() -> Report {
+        let text = include_str!("../store/fixtures/schema-1.json");
+        crate::store::read_document(text).expect("readable")
+    }
+
+    #[test]
+    fn the_help_names_every_format() {
+        let flag = super::super::flags::FLAGS.iter().find(|flag| flag.name == "export");
+        let help = flag.expect("a flag").help;
+        let words: Vec<&str> = help.split([' ', ',', ';']).collect();
+        let forgotten =
+            Format::ALL.map(Format::name).into_iter().find(|name| !words.contains(name));
+        assert_eq!(forgotten, None, "{help}");
+    }
+
+    #[test]
+    fn a_tree_is_a_folder_and_everything_else_a_file() {
+        let folder = scratch("parse");
+        let file = folder.join("file");
+        fs::write(&file, "").expect("a file");
+        let parse = |format: &str, path: &Path| {
+            Export::parse(&format!("{format}={}", path.display())).map(|export| export.path)
+        };
+        let error = |format, path: &Path| parse(format, path).expect_err("refused");
+        for format in Format::ALL.map(Format::name) {
+            assert_eq!(parse(format, &folder.join("new")), Ok(folder.join("new")));
+            assert!(error(format, &folder.join("no/such")).contains("does not exist"));
+        }
+        assert_eq!(parse("criterion", &folder), Ok(folder.clone()));
+        assert!(error("criterion", &file).contains("is a file"));
+        assert!(error("junit", &folder).contains("is a folder"));
+        assert!(error("cvs", &file).contains("did you mean `csv`?"));
+        assert!(Export::parse("csv").is_err() && Export::parse("csv=-").is_err());
+        fs::remove_dir_all(folder).expect("removed");
+    }
+
+    #[test]
+    fn an_export_that_fails_does_not_stop_the_others() {
+        let folder = scratch("write");
+        let export = |format, name: &str| Export { format, path: folder.join(name) };
+        let exports = [
+            export(Format::Csv, "gone/results.csv"),
+            export(Format::Junit, "junit.xml"),
+            export(Format::Criterion, "criterion"),
+        ];
+        assert_eq!(write_exports(&report(), &exports), Exit::Internal);
+        let junit = fs::read_to_string(folder.join("junit.xml")).expect("written");
+        assert!(junit.ends_with("</testsuites>\n"));
+        let row = "criterion/kernels.elementwise.saxpy.saxpy/saxpy+f32/n=1024/new/estimates.json";
+        assert!(folder.join(row).is_file());
+        assert_eq!(write_exports(&report(), &exports[1..]), Exit::Fine);
+        fs::remove_dir_all(folder).expect("removed");
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::Report;
+use crate::report::Report;
 
 /// The run document, indented.
 pub fn json(report: &Report) -> serde_json::Result<String> {

@@ -1,8 +1,8 @@
 //! CSV: the columns that programs rely on first, then what else there is.
 
-use super::{Report, RowReport};
 use crate::crossover::ThresholdVerdict;
 use crate::infer::{Attainment, Rank};
+use crate::report::{Report, RowReport};
 
 /// Columns in order; the first 23 are a contract.
 const COLUMNS: [&str; 81] = [
