@@ -8,6 +8,7 @@ mod csv;
 mod device;
 mod findings;
 mod growth;
+mod html;
 mod json;
 mod kernel_table;
 mod libtest;
@@ -25,6 +26,7 @@ mod summary;
 mod table;
 mod targets;
 mod terminal;
+mod trend;
 mod units;
 
 pub use assemble::assemble;
@@ -33,6 +35,7 @@ pub use context::{CrossoverContext, ScalingContext, put_in_context};
 pub use csv::csv;
 pub use device::{DeviceReport, DeviceRow};
 pub use growth::{GrowthReport, growth_reports};
+pub use html::html;
 pub use json::{json, json_rows};
 pub use libtest::{TestFormat, test_report};
 pub use listing::{ListFormat, list, list_kernels, list_sizes};
@@ -44,6 +47,7 @@ pub use style::Style;
 pub use summary::{VariantSummary, kernel_reports};
 pub use targets::TargetReport;
 pub use terminal::terminal;
+pub use trend::{Trend, TrendPoint};
 
 use serde::{Deserialize, Serialize};
 
