@@ -3,7 +3,7 @@
 use super::super::{Trend, TrendPoint, units};
 use super::plot::{ACROSS, Axis, Plot, Ranged, UPWARD};
 use super::scale::{Scale, Spread};
-use super::text::{count, cut, escape, grouped, last_segment, name, short_variant};
+use super::text::{count, cut, escape, grouped, last_segment, name, short_variant, time_tick};
 use crate::calendar::date;
 
 const READING: &str = "Each point is a stored run, oldest at the left, with its 95 % interval; lower is faster. A vertical \
@@ -100,7 +100,7 @@ fn plot(trend: &Trend) -> String {
     let mut x = Axis::new(x.with_margin(0.03), "runs", 1, |_| String::new());
     let dated = |index: usize| Some((index as f64, date(points.get(index)?.started)));
     x.ticks = [0, points.len() - 1].into_iter().filter_map(dated).collect();
-    let y = Axis::new(y, "time of one call", 5, units::time);
+    let y = Axis::new(y, "time of one call", 5, time_tick);
     let first = points.first().map_or(f64::NAN, |point| point.time_ns);
     let last = points.last().map_or(f64::NAN, |point| point.time_ns);
     let words = format!(

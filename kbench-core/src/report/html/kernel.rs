@@ -42,12 +42,15 @@ fn subject(subject: &Subject<'_>, is_open: bool) -> String {
         failed => format!(r#" <b class="bad">✕ {failed} failed</b>"#),
     };
     let series = subject.series();
-    let body = [
-        legend(subject, &series),
+    let drawn = [
         figures("Speed-up", speedups::READING, &speedups::plots(subject, &series)),
         figures("Throughput", throughput::READING, &throughput::plots(subject, &series)),
         figures("Thread scaling", scaling::READING, &scaling::plots(subject)),
         sample_figures(subject),
+    ];
+    let body = [
+        legend(subject, &series),
+        format!(r#"<div class="figures">{}</div>"#, drawn.concat()),
         summaries(subject),
         findings(subject),
         remarks(subject),
@@ -69,8 +72,8 @@ fn figures(title: &str, reading: &str, plots: &[String]) -> String {
         return String::new();
     }
     format!(
-        r#"<figure class="{}"><figcaption><h5>{title}</h5> <span class="read">{}</span></figcaption><div class="plots">{}</div></figure>"#,
-        if plots.len() > 1 { "several" } else { "one" },
+        r#"<figure{}><figcaption><h5>{title}</h5> <span class="read">{}</span></figcaption><div class="plots">{}</div></figure>"#,
+        if plots.len() > 1 { r#" class="several""# } else { "" },
         escape(reading),
         plots.concat()
     )
@@ -153,7 +156,7 @@ fn summaries(subject: &Subject<'_>) -> String {
     let lines: String = variants.iter().map(line).collect();
     let caption = format!("Variants of {} over all sizes", escape(&subject.title()));
     format!(
-        r#"<div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table><caption>{caption}</caption><thead><tr><th scope="col">variant<th scope="col" class="num">threads<th scope="col" class="num">sizes<th scope="col" class="num">wins<th scope="col" class="num">shared<th scope="col" class="num">mean speed-up<th scope="col" class="num">of best</tr></thead><tbody>{lines}</tbody></table></div>"#
+        r#"<div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table class="compact"><caption>{caption}</caption><thead><tr><th scope="col">variant<th scope="col" class="num">threads<th scope="col" class="num">sizes<th scope="col" class="num">wins<th scope="col" class="num">shared<th scope="col" class="num">mean speed-up<th scope="col" class="num">of best</tr></thead><tbody>{lines}</tbody></table></div>"#
     )
 }
 

@@ -142,7 +142,7 @@ fn without_comparison(rows: &[&RowReport], ranked: &[&RowReport]) -> Finding {
         Some(row) => Finding {
             class: "c0".to_owned(),
             figure: units::time(time(&row)),
-            words: "alone".to_owned(),
+            words: if ranked.len() > 1 { "not compared" } else { "alone" }.to_owned(),
             tip: format!("{}: nothing to compare with", row.variant),
         },
         None => Finding {

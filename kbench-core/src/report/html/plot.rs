@@ -12,7 +12,7 @@ pub(super) const ACROSS: (f64, f64) = (46.0, 346.0);
 /// Height of a plot without what is below its frame.
 const HEIGHT: f64 = 200.0;
 /// Places of the lower and the upper end of the frame.
-pub(super) const UPWARD: (f64, f64) = (HEIGHT, 14.0);
+pub(super) const UPWARD: (f64, f64) = (HEIGHT, 19.0);
 /// Room below the frame, for ticks and the name of the axis.
 const BELOW: f64 = 36.0;
 /// Labels at the ends of lines are at least so far apart.

@@ -7,7 +7,7 @@ use super::super::{RowReport, Status, units};
 use super::plot::{ACROSS, Axis, Plot, UPWARD};
 use super::scale::{Scale, Spread};
 use super::series::{COLOURS, Subject};
-use super::text::{count, variant};
+use super::text::{count, tick, time_tick, variant};
 
 /// How to read these plots.
 pub(super) const READING: &str = "Left: the share of samples that took at most so long; steep is steady, and a curve \
@@ -70,7 +70,7 @@ fn distribution(subject: &Subject<'_>, cell: &[&RowReport]) -> String {
     let all = cell.iter().flat_map(|row| samples(row));
     let x = Scale::over(Spread::Decades, all, ACROSS).with_margin(0.02);
     let y = Scale::over(Spread::Linear, [0.0, 1.0], UPWARD);
-    let x = Axis::new(x, "time of one call", 5, units::time);
+    let x = Axis::new(x, "time of one call", 5, time_tick);
     let y = Axis::new(y, "share of samples", 4, |tick| format!("{:.0} %", 100.0 * tick));
     let title = format!("Distribution of samples: {}", subject.title());
     let middle = |row: &&RowReport| {
@@ -112,13 +112,15 @@ fn order(subject: &Subject<'_>, cell: &[&RowReport]) -> String {
         .collect();
     let ends = measured.iter().flat_map(|launch| [*launch as f64, *launch as f64 + 1.0]);
     let x = Scale::over(Spread::Linear, ends, ACROSS);
-    let y = places.iter().flatten().map(|place| place.1.clamp(0.125, 8.0));
-    let y = Scale::over(Spread::Octaves, y.chain([0.9, 1.1]), UPWARD).with_margin(0.04);
+    let figures = places.iter().flatten().map(|place| place.1.clamp(0.125, 8.0));
+    let is_calm = figures.clone().all(|figure| (0.5..2.0).contains(&figure));
+    let spread = if is_calm { Spread::Linear } else { Spread::Octaves };
+    let y = Scale::over(spread, figures.chain([0.95, 1.05]), UPWARD).with_margin(0.04);
     let mut x = Axis::new(x, "launch, in the order of measuring", 1, |_| String::new());
     let step = measured.len().div_ceil(10).max(1);
     let numbered = measured.iter().step_by(step);
     x.ticks = numbered.map(|launch| (*launch as f64 + 0.5, (launch + 1).to_string())).collect();
-    let y = Axis::new(y, "time over median", 5, |tick| format!("{}×", units::digits(tick)));
+    let y = Axis::new(y, "time over median", 5, |figure| format!("{}×", tick(figure)));
     let title = format!("Samples in the order of measuring: {}", subject.title());
     let spread = |row: &&RowReport| {
         let places = relative(row);

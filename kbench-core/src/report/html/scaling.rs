@@ -59,7 +59,8 @@ fn plot(subject: &Subject<'_>, variant: &str, sizes: &[&ScalingReport]) -> Strin
     }
     for (index, found) in sizes.iter().enumerate() {
         // Sizes stand side by side, so that their bars do not hide each other.
-        let aside = 1.0 + 0.018 * (index as f64 - (sizes.len() - 1) as f64 / 2.0);
+        let middle = (sizes.len() - 1) as f64 / 2.0;
+        let aside = (most / first).powf(0.008 * (index as f64 - middle));
         line(&mut plot, found, &size(subject, found), (index, aside));
     }
     let largest = sizes.last().and_then(|found| Some((found, found.fit.as_ref()?)));
@@ -82,7 +83,7 @@ fn line(plot: &mut Plot, found: &ScalingReport, size: &str, (index, aside): (usi
     let class = format!("s{}", index % COLOURS);
     let first = found.first as f64;
     let points = found.counts.iter().map(|count| (count.threads as f64, count.speedup.value));
-    plot.line([(first, 1.0)].into_iter().chain(points).map(|(x, y)| (x * aside, y)), &class);
+    plot.line([(first, 1.0)].into_iter().chain(points.map(|(x, y)| (x * aside, y))), &class);
     for count in &found.counts {
         let (x, found_speedup) = (count.threads as f64 * aside, count.speedup);
         let (low, high) = (found_speedup.low, found_speedup.high);

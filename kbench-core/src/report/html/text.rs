@@ -85,13 +85,22 @@ pub(super) fn scaled(value: f64, unit: &str) -> String {
 
 /// A round number beside an axis: `0.1`, `10 G`.
 pub(super) fn tick(value: f64) -> String {
-    let text = scaled(value, "");
-    let (number, prefix) = text.split_once(' ').unwrap_or((&text, ""));
+    trimmed(&scaled(value, ""))
+}
+
+/// A round time beside an axis: `10 µs`.
+pub(super) fn time_tick(nanoseconds: f64) -> String {
+    trimmed(&units::time(nanoseconds))
+}
+
+/// A number with its unit, without zeros at its end that say nothing.
+fn trimmed(text: &str) -> String {
+    let (number, unit) = text.split_once(' ').unwrap_or((text, ""));
     let number = match number.contains('.') && !number.contains('e') {
         true => number.trim_end_matches('0').trim_end_matches('.'),
         false => number,
     };
-    format!("{number} {prefix}").trim_end().to_owned()
+    format!("{number} {unit}").trim_end().to_owned()
 }
 
 /// A whole number as an exponent.
@@ -153,6 +162,7 @@ mod tests {
         assert_eq!([amount(1_048_576.0), amount(1_500_000.0)], ["2²⁰", "1.50 M"]);
         assert_eq!([amount(7.0), amount(512.0), amount(99.0)], ["7", "512", "99"]);
         assert_eq!(scaled(12.3e9, "FLOP/s"), "12.3 GFLOP/s");
+        assert_eq!([1e4, 2.5e6].map(time_tick), ["10 µs", "2.5 ms"]);
         assert_eq!([0.1, 1.0, 16.0, 1e10, 2.5e3].map(tick), ["0.1", "1", "16", "10 G", "2.5 k"]);
         assert_eq!([raised(-3), raised(10), grouped(1_234_567)], ["⁻³", "¹⁰", "1,234,567"]);
     }

@@ -71,7 +71,9 @@ fn sentence(report: &Report, measured: usize, failed: usize, extent: &str) -> St
 }
 
 fn tile(number: usize, words: &str, link: &str, tone: &str) -> String {
+    // Where there is nothing, there may be no part that tells of it.
     let words = match link {
+        _ if number == 0 => escape(words),
         "" => escape(words),
         link => format!(r#"<a href="{link}">{}</a>"#, escape(words)),
     };
