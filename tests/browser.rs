@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use kbench_core::report::{Report, RowReport, Status, Trend, TrendPoint, html};
+use kbench_core::report::{
+    BaselineReport, Method, Report, RowReport, Status, Trend, TrendPoint, html,
+};
 use kbench_core::store::read_document;
 
 /// A name that would do harm if it were anything but text.
@@ -106,7 +108,24 @@ fn large() -> Report {
         row.comparison.verdict = Some(["faster", "slower", "inconclusive"][index % 3].to_owned());
         row.comparison.speedup = Some([1.4, 0.7, 1.01][index % 3]);
         row.time_ns = row.time_ns.map(|time| time * (1.0 + index as f64 / 1000.0));
+        let change = [-0.12, 0.2, 0.004][index % 3] + index as f64 / 1e5;
+        row.change.baseline_time_ns = row.time_ns;
+        row.change.change = Some(change);
+        row.change.change_low = Some(change - 0.03);
+        row.change.change_high = Some(change + 0.03);
+        row.change.change_verdict.clone_from(&row.comparison.verdict);
     }
+    report.baseline = Some(BaselineReport {
+        name: "main".to_owned(),
+        run: "2026-11-15T09-30-00Z-1234".to_owned(),
+        started: 1_794_000_000,
+        git_commit: None,
+        method: Method::History,
+        reason: Some("its executable is gone".to_owned()),
+        gone: vec![HOSTILE.to_owned()],
+        fresh: Vec::new(),
+        shifts: Vec::new(),
+    });
     report.command = vec!["suite".into(), "--kernel".into(), HOSTILE.into()];
     report.warnings.push(format!("few cores: {HOSTILE}"));
     report

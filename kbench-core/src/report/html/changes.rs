@@ -109,7 +109,7 @@ fn table(rows: &[&RowReport]) -> String {
         let time = |value: Option<f64>| value.map(units::time).unwrap_or_default();
         let _ = write!(
             lines,
-            r#"<tr><th scope="row" class="code">{} {} <span class="quiet">{}</span><td class="num">{}<td class="num">{}<td class="num">{}<td class="strip">{}<td class="num">[{}, {}]<td class="{tone}">{}</tr>"#,
+            r#"<tr><th scope="row" class="code">{} {} <span class="quiet">{}</span><td class="num">{}<td class="num">{}<td class="num">{}<td class="strip {tone}">{}<td class="num">[{}, {}]<td class="{tone}">{}</tr>"#,
             name(&variant(row)),
             name(&row.element),
             name(&row.size),

@@ -41,6 +41,8 @@ fn subject(subject: &Subject<'_>, is_open: bool) -> String {
         0 => String::new(),
         failed => format!(r#" <b class="bad">✕ {failed} failed</b>"#),
     };
+    let machine = subject.listed.first().and_then(|row| row.machine.as_ref());
+    let machine = machine.map_or_else(String::new, |key| format!(" on {}", name(key)));
     let series = subject.series();
     let drawn = [
         figures("Speed-up", speedups::READING, &speedups::plots(subject, &series)),
@@ -56,7 +58,7 @@ fn subject(subject: &Subject<'_>, is_open: bool) -> String {
         remarks(subject),
     ];
     format!(
-        r#"<details class="kernel"{open}><summary><h4>{} <small>{}</small></h4> <span class="advice">{}</span>{failed}</summary><div class="body" id="k{}"><p class="path code">{}</p>{}</div></details>"#,
+        r#"<details class="kernel"{open}><summary><h4>{} <small>{}</small></h4> <span class="advice">{}</span>{failed}</summary><div class="body" id="k{}"><p class="path code">{}{machine}</p>{}</div></details>"#,
         name(last_segment(subject.kernel)),
         name(subject.element),
         escape(advice.unwrap_or("nothing to choose from")),

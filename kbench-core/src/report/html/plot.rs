@@ -6,7 +6,7 @@ use super::scale::Scale;
 use super::text::escape;
 
 /// Width of a plot in units of its own, which are about pixels.
-const WIDTH: f64 = 380.0;
+const WIDTH: f64 = 390.0;
 /// Places of the left and the right end of the frame.
 pub(super) const ACROSS: (f64, f64) = (46.0, 346.0);
 /// Height of a plot without what is below its frame.

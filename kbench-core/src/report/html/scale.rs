@@ -94,11 +94,14 @@ impl Scale {
                 let step = step.into_iter().find(|step| *step >= rough).unwrap_or(10.0 * unit);
                 self.multiples(step)
             }
+            // Over a short range, figures that are round as they are serve better than powers.
+            Spread::Octaves if length < 1.5 => self.plain().ticks(4),
             Spread::Octaves => {
                 let step = (length / most).ceil().max(1.0);
                 self.multiples(step).into_iter().map(f64::exp2).collect()
             }
-            Spread::Decades if length < 1.2 => {
+            Spread::Decades if length < 0.8 => self.plain().ticks(4),
+            Spread::Decades if length < 2.0 => {
                 let first = self.low.floor() as i32;
                 let decades = (first..=first + 2).map(|power| 10_f64.powi(power));
                 let figures = decades.flat_map(|decade| [1.0, 2.0, 5.0].map(|n| n * decade));
@@ -109,6 +112,11 @@ impl Scale {
                 self.multiples(step).into_iter().map(|power| 10_f64.powf(power)).collect()
             }
         }
+    }
+
+    /// The same range with equal differences equally far apart.
+    fn plain(&self) -> Self {
+        Scale { spread: Spread::Linear, low: self.at(0.0), high: self.at(1.0), ..*self }
     }
 
     fn multiples(&self, step: f64) -> Vec<f64> {
@@ -158,6 +166,8 @@ mod tests {
         assert_eq!(decades.ticks(6), [10.0, 100.0, 1000.0, 10_000.0]);
         let short = Scale::over(Spread::Decades, [3.0, 30.0], (0.0, 1.0));
         assert_eq!(short.ticks(6), [5.0, 10.0, 20.0]);
+        let shorter = Scale::over(Spread::Octaves, [0.91, 1.25], (0.0, 1.0));
+        assert_eq!(shorter.ticks(6), [1.0, 1.1, 1.2].map(|tick: f64| (10.0 * tick) * 0.1).to_vec());
         let linear = Scale::over(Spread::Linear, [0.0, 97.0], (0.0, 1.0));
         assert_eq!(linear.ticks(5), [0.0, 20.0, 40.0, 60.0, 80.0]);
     }

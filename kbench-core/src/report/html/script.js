@@ -2,7 +2,6 @@
 // The page says everything without this script; it adds filters, sorting, folding and quick tooltips.
 const $ = (selector, root = document) => root.querySelector(selector);
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
-const svgs = all('svg[role=img]');
 
 // Tooltips: of whatever has a title, by pointer, by focus, and in plots by the arrow keys.
 const tip = $('#tip');
@@ -16,12 +15,19 @@ function textOf(element) {
   }
   return element.dataset.tip;
 }
+let asked;
 function show(element) {
   const text = textOf(element);
   if (!text) return hide();
+  asked = element;
   tip.textContent = text;
   tip.hidden = false;
-  const at = element.getBoundingClientRect(), own = tip.getBoundingClientRect();
+  stand();
+}
+// The tooltip is above what it is about, or below where there is no room.
+function stand() {
+  if (tip.hidden) return;
+  const at = asked.getBoundingClientRect(), own = tip.getBoundingClientRect();
   const left = at.left + at.width / 2 - own.width / 2;
   tip.style.left = Math.max(4, Math.min(left, document.documentElement.clientWidth - own.width - 4)) + 'px';
   tip.style.top = (at.top > own.height + 12 ? at.top - own.height - 8 : at.bottom + 8) + 'px';
@@ -35,11 +41,12 @@ document.addEventListener('pointerover', event => {
   if (element && !element.closest('.legend')) show(element); else hide();
 });
 document.addEventListener('focusin', event => {
+  hide();
   const element = event.target.closest('[title], [data-tip]');
-  if (element) show(element); else hide();
+  if (event.target.matches('svg[role=img]')) walk(event.target, 1); else if (element) show(element);
 });
 document.addEventListener('focusout', hide);
-document.addEventListener('scroll', hide, { passive: true, capture: true });
+document.addEventListener('scroll', stand, { passive: true, capture: true });
 document.addEventListener('keydown', event => {
   if (event.key === 'Escape') return hide();
   const svg = event.target.closest('svg[role=img]');
@@ -59,12 +66,7 @@ function walk(svg, step) {
   points[next].classList.add('at');
   show(points[next]);
 }
-for (const svg of svgs) {
-  if ($('.p', svg)) {
-    svg.tabIndex = 0;
-    svg.addEventListener('focus', () => walk(svg, 1));
-  }
-}
+all('svg[role=img]').filter(svg => $('.p', svg)).forEach(svg => svg.tabIndex = 0);
 
 // The table. Its rows are in the order of the data.
 let figures;

@@ -4,7 +4,7 @@ use super::super::{RowReport, units};
 use super::plot::{ACROSS, Axis, Plot, Ranged, UPWARD};
 use super::scale::{Scale, Spread};
 use super::series::{COLOURS, Series, Side, Subject};
-use super::text::{amount, speedup, variant};
+use super::text::{amount, speedup, tick, variant};
 use crate::crossover::{Crossover, Winner};
 
 /// How to read these plots.
@@ -173,14 +173,15 @@ fn tip(row: &RowReport) -> String {
     format!("{} · {} · {figure} {verdict}", variant(row), row.size).trim_end().to_owned()
 }
 
-/// A power of two as a factor: `4×`, `½×`.
-pub(super) fn factor(tick: f64) -> String {
-    match tick {
+/// A round factor: `4×`, `½×`, `1.1×`.
+pub(super) fn factor(figure: f64) -> String {
+    match figure {
         0.5 => "½×".to_owned(),
         0.25 => "¼×".to_owned(),
         0.125 => "⅛×".to_owned(),
-        t if t >= 1.0 => format!("{}×", amount(t)),
-        t => format!("1/{}×", amount(1.0 / t)),
+        f if f.log2().fract() != 0.0 => format!("{}×", tick(f)),
+        f if f >= 1.0 => format!("{}×", amount(f)),
+        f => format!("1/{}×", amount(1.0 / f)),
     }
 }
 
@@ -212,5 +213,6 @@ mod tests {
     #[test]
     fn factors_are_written_as_one_says_them() {
         assert_eq!([4.0, 1.0, 0.5, 0.0625].map(factor), ["4×", "1×", "½×", "1/16×"]);
+        assert_eq!([0.9, 1.1].map(factor), ["0.9×", "1.1×"]);
     }
 }

@@ -124,19 +124,21 @@ fn line(lines: &mut String, row: &RowReport, has_change: bool) {
     lines.push_str("</tr>\n");
 }
 
-/// The name with its kernel emphasised.
+/// The name with its kernel emphasised, and where and why it was measured when that is not plain.
 fn full_name(row: &RowReport) -> String {
     let searched = match row.origin {
         Origin::Searched => " <small>searched</small>",
         Origin::Listed => "",
     };
+    let machine = row.machine.as_ref().map(|key| format!(" <small>on {}</small>", escape(key)));
+    let notes = format!("{searched}{}", machine.unwrap_or_default());
     let parts = row.name.split_once('/').and_then(|(kernel, rest)| {
         let (path, kernel) = kernel.rsplit_once("::")?;
         Some((path, kernel, rest))
     });
     match parts.map(|(path, kernel, rest)| [path, kernel, rest].map(escape)) {
-        Some([path, kernel, rest]) => format!("{path}::<b>{kernel}</b>/{rest}{searched}"),
-        None => format!("{}{searched}", escape(&row.name)),
+        Some([path, kernel, rest]) => format!("{path}::<b>{kernel}</b>/{rest}{notes}"),
+        None => format!("{}{notes}", escape(&row.name)),
     }
 }
 

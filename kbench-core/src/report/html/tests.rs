@@ -2,8 +2,8 @@
 
 use super::super::row::tests::row;
 use super::super::{
-    BaselineReport, ChangeReport, ComparisonReport, KernelReport, Method, RowReport, Status,
-    TrendPoint,
+    BaselineReport, ChangeReport, ComparisonReport, KernelReport, Method, PartReport, RowReport,
+    Status, TrendPoint,
 };
 use super::*;
 use crate::store::read_document;
@@ -244,6 +244,29 @@ fn a_baseline_is_shown_worst_first() {
     let changes = page.split("id=\"changes\"").nth(1).expect("a part");
     let place = |name: &str| changes.find(&format!("<bdi>{name}</bdi>")).expect("a row");
     assert!(place("slow") < place("fast") && place("fast") < place("same"));
+}
+
+#[test]
+fn a_merged_report_tells_its_machines_and_what_is_missing() {
+    let mut report = with_rows(vec![measured("base", 8, 10.0)]);
+    report.rows[0].machine = Some("left".into());
+    let part = |machine: &str, warning: &str| PartReport {
+        run: format!("run of {machine}"),
+        machine: machine.into(),
+        started: 0,
+        partition: Some("slice:1/2".into()),
+        environment: report.environment.clone(),
+        device: None,
+        warnings: vec![warning.into()],
+        rows: 1,
+    };
+    let parts = vec![part("left", "busy machine: wait"), part("right", "debug build: no")];
+    let page = html(&Report { parts, missing: vec!["demo::lost".into()], ..report }, &[]);
+    assert_sound(&page);
+    for words in ["Merged from 2 runs", "run of right, slice:1/2", "debug build", "demo::lost"] {
+        assert!(page.contains(words), "{words}");
+    }
+    assert!(page.contains("<small>on left</small>"), "a row without its machine");
 }
 
 #[test]
