@@ -56,7 +56,7 @@ CONTRASTS = """(() => {
 })()"""
 
 TABLE = "document.querySelectorAll('#table tbody tr')"
-SHOWN = f"[...{TABLE}].filter(row => row.offsetParent !== null || !row.hidden).length"
+SHOWN = f"[...{TABLE}].filter(row => !row.hidden)"
 
 
 def expect(condition, message):
@@ -101,7 +101,7 @@ def rows_can_be_filtered(browser, page, rows):
         browser.run(f"""(() => {{ const field = document.querySelector('{field}'); field.value = {value!r};
             field.dispatchEvent(new Event(field.tagName === 'INPUT' ? 'input' : 'change')); }})()""")
         browser.run("new Promise(done => setTimeout(done, 150))")
-        shown = browser.run(f"[...{TABLE}].filter(row => !row.hidden).length")
+        shown = browser.run(f"{SHOWN}.length")
         told = browser.run("document.querySelector('#shown').textContent").replace(",", "")
         expect(told.split()[0] == str(shown), f"{shown} rows are shown, and it says `{told}`")
         return shown
@@ -113,7 +113,7 @@ def rows_can_be_filtered(browser, page, rows):
     expect(filtered("#filter", "") == rows, "by nothing")
     failed = filtered("#status", "failed")
     expect(0 < failed < rows, f"{failed} failed")
-    text = browser.run(f"[...{TABLE}].filter(row => !row.hidden).every(row => row.textContent.includes('failed'))")
+    text = browser.run(f"{SHOWN}.every(row => row.textContent.includes('failed'))")
     expect(text, "others than failed ones are shown")
     filtered("#status", "")
     faster = filtered("#judged", "faster")
@@ -123,25 +123,20 @@ def rows_can_be_filtered(browser, page, rows):
 def rows_can_be_sorted(browser, page, rows):
     browser.look()
     browser.open(page)
-    order = f"""(key => {{ const data = JSON.parse(document.querySelector('#data').textContent);
-        const column = data.columns.indexOf('time_ns');
-        const times = Object.fromEntries(data.rows.map((row, i) => [i, row[column]]));
-        return [...{TABLE}].map(row => row.cells.length > 9 ? row.cells[4].textContent : null); }})()"""
+    # A row without figures has its reason in their place.
+    shown = f"[...{TABLE}].map(row => row.cells.length > 9 ? row.cells[4].textContent : null)"
     nanoseconds = {"ns": 1, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
     def times():
-        texts = [text for text in browser.run(order)]
-        known = [float(t.split()[0]) * nanoseconds[t.split()[1]] if t else None for t in texts]
+        texts = [text.split() if text else None for text in browser.run(shown)]
+        known = [float(text[0]) * nanoseconds[text[1]] if text else None for text in texts]
         figures = [time for time in known if time is not None]
         expect(known[:len(figures)] == figures, "rows without figures are not last")
         return figures
 
     head = "document.querySelector('th[data-key=time_ns]')"
-    before = browser.run(f"{head}.getAttribute('aria-sort')")
-    expect(before is None, "sorted before anybody asked")
-    browser.run(f"{head}.querySelector('button').focus()")
-    browser.key("Enter")
-    browser.run(f"{head}.getAttribute('aria-sort') || {head}.querySelector('button').click()")
+    expect(browser.run(f"{head}.getAttribute('aria-sort')") is None, "sorted before anybody asked")
+    browser.run(f"{head}.querySelector('button').click()")
     expect(browser.run(f"{head}.getAttribute('aria-sort')") == "ascending", "not ascending")
     expect(times() == sorted(times()) and len(times()) > 3, "times do not ascend")
     browser.run(f"{head}.querySelector('button').click()")
@@ -169,17 +164,17 @@ def points_can_be_asked_by_keyboard(browser, page, rows):
 
 
 def text_has_contrast(browser, page, rows):
+    papers = set()
     for scheme in ["light", "dark"]:
         browser.look(scheme)
         browser.open(page)
+        papers.add(browser.run("getComputedStyle(document.body).backgroundColor"))
         browser.run("document.querySelectorAll('details').forEach(d => d.open = true)")
         found = browser.run(CONTRASTS)
         expect(len(found) > 20, f"only {found} were looked at")
         faint = {what: round(contrast, 2) for what, contrast in found.items() if contrast < CONTRAST}
         expect(not faint, f"{scheme}: {faint}")
-    light = browser.look("light") or browser.run("getComputedStyle(document.body).backgroundColor")
-    dark = browser.look("dark") or browser.run("getComputedStyle(document.body).backgroundColor")
-    expect(light != dark, "both themes are the same")
+    expect(len(papers) == 2, "both themes are the same")
 
 
 def a_phone_scrolls_only_down(browser, page, rows):

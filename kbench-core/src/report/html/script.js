@@ -127,7 +127,7 @@ function sort(head, key) {
 for (const head of all('th[data-key]', table)) {
   const button = document.createElement('button');
   button.type = 'button';
-  button.textContent = head.textContent;
+  button.textContent = head.dataset.title = head.textContent;
   head.replaceChildren(button);
   button.addEventListener('click', () => sort(head, head.dataset.key));
 }
