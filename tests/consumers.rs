@@ -51,7 +51,7 @@ fn critcmp_prints_the_times_of_the_report() {
         write(&report, Format::Criterion, &folder);
         // An older run that took twice as long, kept as criterion keeps a baseline.
         let Exported::Tree(older) =
-            export(&scaled(&report, 2.0), Format::Criterion).expect("files")
+            export(&scaled(&report, 2.0), &[], Format::Criterion).expect("files")
         else {
             panic!("no tree")
         };

@@ -5,7 +5,7 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use kbench_core::report::Report;
 use kbench_core::store::{Store, read_document, read_run};
@@ -68,19 +68,35 @@ fn kill_one(folder: &Path, trial: u64) {
     let program = env::current_exe().expect("this program");
     let mut child =
         Command::new(program).env(FOLDER, folder).stdout(Stdio::null()).spawn().expect("started");
-    std::thread::sleep(Duration::from_millis(23 * (trial % 13) + 150));
+    if trial % 2 == 0 {
+        std::thread::sleep(Duration::from_millis(23 * trial + 150));
+    } else {
+        wait_for_writing(folder);
+    }
     child.kill().expect("killed");
     child.wait().expect("ended");
 }
 
-/// Files that were on their way when a process was killed; they are removed, to count those of the next.
-fn unfinished(folder: &Path) -> usize {
-    let entries = fs::read_dir(folder.join("runs")).into_iter().flatten();
+/// Waits until a file is on its way, for some seconds at most.
+fn wait_for_writing(folder: &Path) {
+    let begun = Instant::now();
+    while halves(folder).is_empty() && begun.elapsed() < Duration::from_secs(20) {
+        std::hint::spin_loop();
+    }
+}
+
+/// Files that are on their way to their places.
+fn halves(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder.join("runs")).into_iter().flatten().filter_map(Result::ok);
     let is_half = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".tmp-"))
     };
-    let halves = entries.map(|entry| entry.expect("readable").path()).filter(is_half);
-    halves.filter(|path| fs::remove_file(path).is_ok()).count()
+    entries.map(|entry| entry.path()).filter(is_half).collect()
+}
+
+/// Files that were on their way when a process was killed; they are removed, to count those of the next.
+fn unfinished(folder: &Path) -> usize {
+    halves(folder).iter().filter(|path| fs::remove_file(path).is_ok()).count()
 }
 
 /// Every run and every baseline can be read.

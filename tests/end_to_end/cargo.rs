@@ -54,7 +54,7 @@ fn cargo_bench_measures_every_variant_and_says_which_is_faster() {
 
     let text = std::fs::read_to_string(&json).expect("the run document");
     let run: serde_json::Value = serde_json::from_str(&text).expect("valid JSON");
-    assert_eq!(run["schema"], 1);
+    assert_eq!(run["schema"], 2);
     let document: Vec<&serde_json::Value> =
         ["rows", "searched"].iter().flat_map(|list| run[*list].as_array().expect("rows")).collect();
     assert_eq!(document.len(), rows.len());

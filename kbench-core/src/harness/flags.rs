@@ -151,7 +151,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "export",
         "FORMAT=PATH",
         Group::Results,
-        "write the results as json, csv, markdown, go, libtest, gbench, criterion (a folder), bmf, github or junit; may be repeated",
+        "write the results as json, csv, markdown, html, go, libtest, gbench, criterion (a folder), bmf, github or junit; may be repeated",
     ),
     option(
         "save-baseline",
@@ -193,6 +193,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "rows over the runs of this machine that are kept, and what changed when",
     ),
     switch("list-baselines", Group::Mode, "list baselines and the runs that are kept"),
+    switch("report", Group::Results, "write target/kbench/report/index.html: one page with charts"),
     option("keep", "N", Group::Results, "runs that are kept in target/kbench (default 100)"),
     option(
         "gate",
@@ -258,7 +259,7 @@ pub(super) const EXCLUSIVE: &[&[&str]] = &[
 ];
 
 /// Flags that later versions give a meaning; naming one is an error that says so, not a typing error.
-pub(super) const RESERVED: &[&str] = &["report", "metric", "timeout", "worker"];
+pub(super) const RESERVED: &[&str] = &["metric", "timeout", "worker"];
 
 /// The flag of a long name.
 pub(super) fn long(name: &str) -> Option<&'static Flag> {

@@ -6,9 +6,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::Exit;
-use super::output::{say, write_atomically};
+use super::output::say;
 use crate::gate::{Ruling, summary};
 use crate::report::Report;
+use crate::store::write_atomically;
 
 /// The file with limits, beside those of `--tune`.
 const FILE: &str = "kbench.toml";

@@ -100,7 +100,7 @@ fn test(suite: &Suite, options: &Options) -> Result<Exit, Failure> {
     progress.clear();
     let report = report?;
     let printed = print(&test_report(&report, options.format, options.style));
-    Ok(printed.or(write_exports(&report, &options.exports)).or(outcome(&report)))
+    Ok(printed.or(write_exports(&report, &[], &options.exports)).or(outcome(&report)))
 }
 
 fn measure(options: &Options) -> Result<Exit, Failure> {
@@ -135,7 +135,7 @@ fn deliver(report: &Report, options: &Options) -> Exit {
             print(&(terminal(report, options.style) + &charts))
         }
     };
-    let written = write_exports(report, &options.exports);
+    let written = stored::write(report, options);
     let ruling = options.gate.as_ref().map(|policy| policy.judge(report));
     let gate = ruling.as_ref().map_or(Exit::Fine, |ruling| gate::tell(report, ruling));
     let summary = gate::write_summary(report, ruling.as_ref(), options.summary.as_deref());
@@ -213,7 +213,7 @@ fn nothing_selected(error: &Failure, options: &Options) -> Exit {
         Some(report) => {
             say(&format!("note: {error}{hint}"));
             let text = test_report(&report, options.format, options.style);
-            print(&text).or(write_exports(&report, &options.exports))
+            print(&text).or(write_exports(&report, &[], &options.exports))
         }
         None => complain(&format!("{error}{hint}"), Exit::NothingSelected),
     }

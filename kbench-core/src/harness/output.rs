@@ -5,7 +5,8 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::Exit;
-use crate::report::{Exported, Format, Report, export};
+use crate::report::{Exported, Format, Report, Trend, export};
+use crate::store::write_atomically;
 
 /// A file to be written, or a folder of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,10 +60,10 @@ pub(super) fn print(text: &str) -> Exit {
 }
 
 /// Writes all exports; one that fails does not stop the others.
-pub(super) fn write_exports(report: &Report, exports: &[Export]) -> Exit {
+pub(super) fn write_exports(report: &Report, trends: &[Trend], exports: &[Export]) -> Exit {
     let mut exit = Exit::Fine;
     for Export { format, path } in exports {
-        let exported = export(report, *format).map_err(io::Error::other);
+        let exported = export(report, trends, *format).map_err(io::Error::other);
         let written = exported.and_then(|exported| match exported {
             Exported::File(text) => write_atomically(path, &text),
             Exported::Tree(files) => write_tree(path, &files),
@@ -84,22 +85,6 @@ fn write_tree(folder: &Path, files: &[(PathBuf, String)]) -> io::Result<()> {
         write_atomically(&path, text)?;
     }
     Ok(())
-}
-
-/// A reader sees the old file or the new one, never a part. What is no plain file (a pipe, a device) is written to.
-pub(super) fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return fs::write(path, text);
-    }
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let written = fs::write(&temporary, text).and_then(|()| fs::rename(&temporary, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
 }
 
 #[cfg(test)]
@@ -158,12 +143,12 @@ mod tests {
             export(Format::Junit, "junit.xml"),
             export(Format::Criterion, "criterion"),
         ];
-        assert_eq!(write_exports(&report(), &exports), Exit::Internal);
+        assert_eq!(write_exports(&report(), &[], &exports), Exit::Internal);
         let junit = fs::read_to_string(folder.join("junit.xml")).expect("written");
         assert!(junit.ends_with("</testsuites>\n"));
         let row = "criterion/kernels.elementwise.saxpy.saxpy/saxpy+f32/n=1024/new/estimates.json";
         assert!(folder.join(row).is_file());
-        assert_eq!(write_exports(&report(), &exports[1..]), Exit::Fine);
+        assert_eq!(write_exports(&report(), &[], &exports[1..]), Exit::Fine);
         fs::remove_dir_all(folder).expect("removed");
     }
 }

@@ -1,13 +1,14 @@
 //! Runs that are kept: shown without measuring anything.
 
 use super::against::{Against, Foreign};
-use super::output::{print, say};
+use super::output::{Export, print, say, write_exports};
 use super::{Exit, Failure, Options, deliver};
 use crate::baseline::{Machine, Trends};
 use crate::environment::Environment;
 use crate::plan::Selection;
-use crate::report::{self, RowKey};
+use crate::report::{self, Format, Report, RowKey, RowReport};
 use crate::store::{Store, merge, read_run};
+use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
 
@@ -82,6 +83,34 @@ pub(super) fn history(options: &Options) -> Result<Exit, Failure> {
         if foreign > 0 { format!(" ({foreign} of other machines)") } else { String::new() };
     let head = format!("{runs} runs of this machine{others}, times against the sentinel\n");
     Ok(print(&(head + &report::history(&found, options.style))))
+}
+
+/// Writes the page and the exports that were asked for.
+pub(super) fn write(report: &Report, options: &Options) -> Exit {
+    let store = Store::find();
+    let is_page = |export: &Export| export.format == Format::Html;
+    let has_page = options.page || options.exports.iter().any(is_page);
+    // A history costs the reading of every run; only pages have one.
+    let found = if has_page {
+        let keys: HashSet<RowKey> = report.rows.iter().map(RowReport::key).collect();
+        trends(&store, &Machine::of(report)).of(|key| keys.contains(key))
+    } else {
+        Vec::new()
+    };
+    let written = write_exports(report, &found, &options.exports);
+    if !options.page {
+        return written;
+    }
+    match store.write_page(&report::html(report, &found)) {
+        Ok(path) => {
+            say(&format!("report: {}", path.display()));
+            written
+        }
+        Err(error) => {
+            say(&format!("error: there is no page: {error}"));
+            written.or(Exit::Internal)
+        }
+    }
 }
 
 /// Rows over the runs that are kept; what cannot be read is named and left alone.

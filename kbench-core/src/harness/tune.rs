@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::Exit;
-use super::output::{say, write_atomically};
+use super::output::say;
 use crate::crossover::Claim;
 use crate::report::Report;
+use crate::store::write_atomically;
 use crate::tuning::{Collected, TunedThreshold, collect, merge};
 
 /// The name of the tuning file.

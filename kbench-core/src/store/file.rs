@@ -62,11 +62,11 @@ pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return fs::write(path, text);
     }
-    write_bytes_atomically(path, text.as_bytes())
+    arrive(path, |temporary| fs::write(temporary, text))
 }
 
-/// The same for bytes, and plain files.
-pub(super) fn write_bytes_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Writes bytes that shall also outlast the end of the machine.
+pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     arrive(path, |temporary| {
         let mut file = File::create(temporary)?;
         file.write_all(bytes)?;

@@ -122,7 +122,7 @@ impl Store {
         if let Some(folder) = path.parent() {
             self.make_folder(folder)?;
         }
-        file::write_bytes_atomically(path, bytes).map_err(StoreError::writing(path))
+        file::write_durably(path, bytes).map_err(StoreError::writing(path))
     }
 
     fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {

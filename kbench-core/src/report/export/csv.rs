@@ -5,7 +5,7 @@ use crate::infer::{Attainment, Rank};
 use crate::report::{Report, RowReport};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 81] = [
+const COLUMNS: [&str; 82] = [
     "kernel",
     "variant",
     "backend",
@@ -86,6 +86,7 @@ const COLUMNS: [&str; 81] = [
     "change_p_adjusted",
     "change_verdict",
     "change_detectable",
+    "memory_change",
     "machine",
 ];
 
@@ -99,7 +100,7 @@ pub fn csv(report: &Report) -> String {
     text
 }
 
-fn fields(row: &RowReport) -> [String; 81] {
+fn fields(row: &RowReport) -> [String; 82] {
     let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
     let whole = |value: Option<u64>| value.map(|v| v.to_string()).unwrap_or_default();
     let (comparison, change, check) = (&row.comparison, &row.change, &row.check);
@@ -189,6 +190,7 @@ fn fields(row: &RowReport) -> [String; 81] {
         number(change.change_p_adjusted),
         change.change_verdict.clone().unwrap_or_default(),
         number(change.change_detectable),
+        number(change.memory_change),
         row.machine.clone().unwrap_or_default(),
     ]
 }

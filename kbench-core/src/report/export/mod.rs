@@ -26,7 +26,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use super::Report;
+use super::{Report, Trend, html};
 use crate::calendar::timestamp;
 use crate::plan::nearest;
 
@@ -39,6 +39,8 @@ pub enum Format {
     Csv,
     /// For people, and for pull requests.
     Markdown,
+    /// One page with charts, as `--report` writes it.
+    Html,
     /// Go's benchmark format, which benchstat reads.
     Go,
     /// The lines of Rust's own bench harness.
@@ -57,10 +59,11 @@ pub enum Format {
 
 impl Format {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Format; 10] = [
+    pub const ALL: [Format; 11] = [
         Format::Json,
         Format::Csv,
         Format::Markdown,
+        Format::Html,
         Format::Go,
         Format::Libtest,
         Format::Gbench,
@@ -76,6 +79,7 @@ impl Format {
             Format::Json => "json",
             Format::Csv => "csv",
             Format::Markdown => "markdown",
+            Format::Html => "html",
             Format::Go => "go",
             Format::Libtest => "libtest",
             Format::Gbench => "gbench",
@@ -127,12 +131,13 @@ pub enum Exported {
     Tree(Vec<(PathBuf, String)>),
 }
 
-/// The report in a format.
-pub fn export(report: &Report, format: Format) -> serde_json::Result<Exported> {
+/// The report in a format; trends are for the page.
+pub fn export(report: &Report, trends: &[Trend], format: Format) -> serde_json::Result<Exported> {
     let text = match format {
         Format::Json => json(report)?,
         Format::Csv => csv(report),
         Format::Markdown => markdown::markdown(report),
+        Format::Html => html(report, trends),
         Format::Go => go::go(report),
         Format::Libtest => libtest::libtest(report),
         Format::Gbench => gbench::gbench(report)?,

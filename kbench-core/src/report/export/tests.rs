@@ -58,9 +58,9 @@ fn every_format_is_found_by_its_name() {
     }
     let error = "junt".parse::<Format>().expect_err("no format").to_string();
     assert!(error.starts_with("there is no format `junt`; did you mean `junit`? "), "{error}");
-    assert!(
-        error.ends_with("json, csv, markdown, go, libtest, gbench, criterion, bmf, github, junit")
-    );
+    assert!(error.ends_with(
+        "json, csv, markdown, html, go, libtest, gbench, criterion, bmf, github, junit"
+    ));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn every_format_takes_every_report() {
         Report { rows: Vec::new(), searched: Vec::new(), kernels: Vec::new(), ..fixture() };
     for report in [fixture(), awkward(), nothing] {
         for format in Format::ALL {
-            let exported = export(&report, format).expect("no failure");
+            let exported = export(&report, &[], format).expect("no failure");
             assert_eq!(matches!(exported, Exported::Tree(_)), format.is_tree());
         }
     }
@@ -82,7 +82,9 @@ fn tools_that_follow_names_get_what_was_listed() {
     let searched = &report.searched[0].size;
     assert!(report.rows.iter().all(|row| row.size != *searched));
     for format in [Format::Go, Format::Libtest, Format::Gbench, Format::Bmf, Format::Github] {
-        let Exported::File(text) = export(&report, format).expect("text") else { panic!("a tree") };
+        let Exported::File(text) = export(&report, &[], format).expect("text") else {
+            panic!("a tree")
+        };
         assert!(!text.contains(&format!("/{searched}")), "{}", format.name());
     }
     assert!(csv(&report).contains(searched.as_str()));
