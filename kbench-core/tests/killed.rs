@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     store.name_run(&path, "newest").expect("and so do baselines");
     check(&store);
     fs::remove_dir_all(&folder).expect("removed");
-    println!("1 passed, 0 failed: {TRIALS} processes killed, {halves} of them while they wrote");
+    eprintln!("1 passed, 0 failed: {TRIALS} processes killed, {halves} of them while they wrote");
     ExitCode::SUCCESS
 }
 
@@ -68,7 +68,7 @@ fn kill_one(folder: &Path, trial: u64) {
     let program = env::current_exe().expect("this program");
     let mut child =
         Command::new(program).env(FOLDER, folder).stdout(Stdio::null()).spawn().expect("started");
-    if trial % 2 == 0 {
+    if trial.is_multiple_of(2) {
         std::thread::sleep(Duration::from_millis(23 * trial + 150));
     } else {
         wait_for_writing(folder);

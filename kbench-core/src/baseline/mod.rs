@@ -3,8 +3,8 @@
 //! Where the program of the baseline was kept, it is measured again, in turns with the one of today, and rows are judged as
 //! fully as variants are: the measuring stage has done all of it, and this module only says what belongs to what. Otherwise
 //! there are figures of another day. They are never taken for samples of today: what earlier runs of the same machine say
-//! about the spread from run to run is what a new run is held against ([`history`]), and with few of them the verdict is
-//! *advisory*. Figures of another machine say nothing, and are refused ([`foreign`]).
+//! about the spread from run to run is what a new run is held against ([`judge_by_history`]), and with few of them the verdict is
+//! *advisory*. Figures of another machine say nothing, and are refused ([`differences`]).
 
 mod foreign;
 mod history;

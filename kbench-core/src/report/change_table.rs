@@ -98,7 +98,7 @@ fn counts(rows: &[&RowReport], baseline: &BaselineReport) -> String {
             None => parts.push((verdict.clone(), 1)),
         }
     }
-    parts.sort_by(|a, b| b.1.cmp(&a.1));
+    parts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     parts.extend([
         ("new".to_owned(), baseline.fresh.len()),
         ("gone".to_owned(), baseline.gone.len()),

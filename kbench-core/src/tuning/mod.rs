@@ -34,7 +34,7 @@ pub struct TunedThreshold {
     pub high: u64,
     /// The hash of the function's code when it was measured.
     pub code: String,
-    /// The date of the measurement, as [`date`] gives it.
+    /// The date of the measurement, such as `2026-11-15`.
     pub measured: String,
     /// What it was measured with, for people.
     pub how: String,
