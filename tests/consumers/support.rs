@@ -114,7 +114,7 @@ pub(super) fn scratch(name: &str) -> PathBuf {
 /// Writes a report to a folder, as a file that has the name of its format, or as a tree.
 pub(super) fn write(report: &Report, format: Format, folder: &Path) -> PathBuf {
     let path = folder.join(format.name());
-    match export(report, format).expect("an export") {
+    match export(report, &[], format).expect("an export") {
         Exported::File(text) => fs::write(&path, text).expect("written"),
         Exported::Tree(files) => {
             for (file, text) in files {
