@@ -35,6 +35,9 @@ import csv, sys
 path, run, build, code = sys.argv[1:]
 told = []
 for row in csv.DictReader(open(path)):
+    if not row["change_low"]:
+        told.append(f"{row['variant']} not compared")
+        continue
     low, value, high = (100 * float(row[c]) for c in ("change_low", "change", "change_high"))
     told.append(f"{row['variant']} {value:+.2f} % [{low:+.2f}, {high:+.2f}] {row['change_verdict']}")
 print(f"{run:>3} {build} exit {code}: " + "; ".join(told))

@@ -16,17 +16,20 @@ const TRIALS: u64 = 20;
 /// Rows of the run that is kept: enough that writing it takes most of a process's life.
 const ROWS: usize = 4000;
 
+/// Whose runs they are.
+const PROGRAM: &str = "killed";
+
 /// The folder of the store, for a process that keeps runs.
 const FOLDER: &str = "KEEP_RUNS_IN";
 
 fn main() -> ExitCode {
     if let Some(folder) = env::var_os(FOLDER) {
-        keep(&Store::at(folder));
+        keep(&Store::at(folder, PROGRAM));
         return ExitCode::FAILURE;
     }
     let folder =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("killed-{}", std::process::id()));
-    let store = Store::at(&folder);
+    let store = Store::at(&folder, PROGRAM);
     let mut halves = 0;
     for trial in 0..TRIALS {
         kill_one(&folder, trial);
@@ -37,8 +40,7 @@ fn main() -> ExitCode {
     assert!(kept > 0, "some runs were kept before their process was killed");
     assert!(halves > 0, "some processes were killed while they wrote");
     let name = "afterwards".to_owned();
-    let path = store.keep_run(&Report { run: name, ..large() }).expect("the store goes on");
-    store.name_run(&path, "newest").expect("and so do baselines");
+    store.keep_run(&Report { run: name, ..large() }, Some("newest")).expect("the store goes on");
     check(&store);
     fs::remove_dir_all(&folder).expect("removed");
     eprintln!("1 passed, 0 failed: {TRIALS} processes killed, {halves} of them while they wrote");
@@ -50,8 +52,7 @@ fn keep(store: &Store) {
     let mut report = large();
     for number in 0.. {
         report.run = format!("{}-{number}", std::process::id());
-        let kept = store.keep_run(&report).expect("kept");
-        store.name_run(&kept, "newest").expect("named");
+        store.keep_run(&report, Some("newest")).expect("kept");
         store.prune(3).expect("pruned");
     }
 }
@@ -71,23 +72,31 @@ fn kill_one(folder: &Path, trial: u64) {
     if trial.is_multiple_of(2) {
         std::thread::sleep(Duration::from_millis(23 * trial + 150));
     } else {
-        wait_for_writing(folder);
+        wait_for_writing(folder, child.id());
     }
     child.kill().expect("killed");
     child.wait().expect("ended");
 }
 
-/// Waits until a file is on its way, for some seconds at most.
-fn wait_for_writing(folder: &Path) {
+/// Waits until a process has kept a run and the next one is on its way, for a minute at most.
+fn wait_for_writing(folder: &Path, process: u32) {
     let begun = Instant::now();
-    while halves(folder).is_empty() && begun.elapsed() < Duration::from_secs(20) {
-        std::hint::spin_loop();
+    let first = folder.join("runs").join(PROGRAM).join(format!("{process}-0.json"));
+    let mut has_kept = false;
+    while begun.elapsed() < Duration::from_secs(60) {
+        has_kept |= first.exists();
+        if has_kept && !halves(folder).is_empty() {
+            break;
+        }
     }
 }
 
 /// Files that are on their way to their places.
 fn halves(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder.join("runs")).into_iter().flatten().filter_map(Result::ok);
+    let entries = fs::read_dir(folder.join("runs").join(PROGRAM))
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
     let is_half = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(".tmp-"))
     };

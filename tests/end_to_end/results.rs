@@ -62,8 +62,8 @@ fn a_run_is_kept_and_becomes_a_baseline_whose_executable_is_measured_beside_the_
     let first = home.bench("gate", &with(&["--save-baseline", "main"]));
     first.assert_code(0);
     first.assert_stderr("kept as baseline `main`");
-    assert_eq!(home.documents("runs").len(), 1);
-    let baseline = read(&home.path("baselines/main.json"));
+    assert_eq!(home.documents("runs/gate").len(), 1);
+    let baseline = read(&home.path("baselines/main/gate.json"));
     assert_eq!(baseline["schema"], 2);
     let kept = baseline["executable"]["content"].as_str().expect("a hash");
     assert!(home.path("executables").join(kept).is_file());
@@ -83,7 +83,9 @@ fn a_run_is_kept_and_becomes_a_baseline_whose_executable_is_measured_beside_the_
         assert!(row["change"].is_f64() && row["baseline_time_ns"].is_f64(), "{row}");
         assert_eq!(row["samples"].as_array().map(Vec::len), row["chains"].as_array().map(Vec::len));
     }
-    assert!(home.path("baselines/next.json").is_file() && home.documents("runs").len() == 2);
+    assert!(
+        home.path("baselines/next/gate.json").is_file() && home.documents("runs/gate").len() == 2
+    );
     let summary = std::fs::read_to_string(&summary).expect("a summary");
     assert!(
         summary.starts_with("### kbench: ✅") && summary.contains("Against `main`"),
@@ -95,11 +97,16 @@ fn a_run_is_kept_and_becomes_a_baseline_whose_executable_is_measured_beside_the_
     shown.assert_stdout("gate::planted");
     shown.assert_stdout("both are runs of another day");
     shown.assert_stdout("advisory");
-    assert_eq!(home.documents("runs").len(), 2, "nothing was measured");
+    assert_eq!(home.documents("runs/gate").len(), 2, "nothing was measured");
 
     let listed = home.bench("gate", &["--list-baselines"]);
     listed.assert_stdout("2 baselines in");
-    listed.assert_stdout("  next\n");
+    listed.assert_stdout("  next: gate\n");
+    let target = home.bench("kernels", &["--quick", "--variant", "scale", "--baseline", "main"]);
+    target.assert_code(0);
+    target.assert_stderr(
+        "nothing is compared: the baseline `main` has no run of `kernels`; it has: gate",
+    );
     let history = home.bench("gate", &["--history", "--kernel", "planted"]);
     history.assert_code(0);
     history.assert_stdout("2 runs of this machine");
@@ -117,7 +124,7 @@ fn baselines_that_are_missing_foreign_damaged_or_newer_are_refused_before_anythi
     let misspelt = home.bench("gate", &["--baseline", "mian"]);
     misspelt.assert_code(2);
     misspelt.assert_stderr("did you mean `main`?");
-    let path = home.path("baselines/main.json");
+    let path = home.path("baselines/main/gate.json");
     let text = std::fs::read_to_string(&path).expect("there");
     let rewrite = |text: &str| {
         // A new file: the run that shares its content stays as it is.
@@ -134,6 +141,9 @@ fn baselines_that_are_missing_foreign_damaged_or_newer_are_refused_before_anythi
     let measured = home.bench("gate", &with(&["--baseline", "main", "--foreign-baseline"]));
     measured.assert_code(0);
     measured.assert_stdout("its executable was measured in turns with this one");
+    let other = home.bench("empty", &["--list-baselines"]);
+    other.assert_stdout("  main: gate\n");
+    other.assert_stdout("0 runs of empty");
     rewrite(&text[..text.len() / 2]);
     let cut = home.bench("gate", &["--baseline", "main"]);
     cut.assert_code(2);

@@ -8,15 +8,42 @@
 //!
 //! (any textbook's prediction interval). What falls outside is a change. With fewer than [`ENOUGH_RUNS`] runs the standard
 //! deviation itself is hardly known, and one quiet week makes everything after it look like a change: verdicts are
-//! *advisory* then.
+//! *advisory* then. Runs count that are on the level of the baseline ([`levels`]): an improvement that was made before it,
+//! or a regression since, is not what a row is expected to be.
 
 use std::collections::HashMap;
 
-use crate::infer::{holm, student_quantile, student_two_sided};
-use crate::report::{ChangeReport, RawSamples, Report, RowKey, RowReport, Status};
+use crate::infer::{LevelRules, holm, levels, student_quantile, student_two_sided};
+use crate::kernel::Backend;
+use crate::report::{ChangeReport, Report, RowKey, RowReport, Status};
 
 /// Runs from which on a verdict is more than advice.
 pub const ENOUGH_RUNS: usize = 8;
+
+/// Earlier runs, oldest first.
+pub struct Earlier {
+    /// What they found.
+    pub runs: Vec<Values>,
+    /// Which of them is the baseline.
+    pub baseline: usize,
+}
+
+impl Earlier {
+    /// What runs found about a row that were like the baseline: those of the level that it is on.
+    fn of(&self, key: &RowKey) -> Vec<f64> {
+        let known = self.runs.iter().enumerate();
+        let known: Vec<(usize, f64)> =
+            known.filter_map(|(run, values)| Some((run, *values.get(key)?))).collect();
+        let values: Vec<f64> = known.iter().map(|(_, value)| *value).collect();
+        let Some(own) = known.iter().position(|(run, _)| *run == self.baseline) else {
+            return Vec::new();
+        };
+        let begins = levels(&values, LevelRules::default());
+        let from = begins.iter().copied().rfind(|begin| *begin <= own).unwrap_or(0);
+        let to = begins.iter().copied().find(|begin| *begin > own).unwrap_or(values.len());
+        values[from..to].to_vec()
+    }
+}
 
 /// What one run found: for every row the mean logarithm of its anchored time.
 pub type Values = HashMap<RowKey, f64>;
@@ -24,13 +51,13 @@ pub type Values = HashMap<RowKey, f64>;
 /// The values of a run.
 pub fn values(report: &Report) -> Values {
     let rows = report.rows.iter().filter(|row| row.status == Status::Ok);
-    rows.filter_map(|row| Some((row.key(), value(&row.raw)?))).collect()
+    rows.filter_map(|row| Some((row.key(), value(row)?))).collect()
 }
 
 /// Mean over launches of the median logarithm of a sample against its sentinel. Samples of a device have none that speaks
 /// for them: their own logarithm counts.
-fn value(raw: &RawSamples) -> Option<f64> {
-    let is_device = raw.clocks.iter().flatten().any(|block| !block.is_empty());
+fn value(row: &RowReport) -> Option<f64> {
+    let (raw, is_device) = (&row.raw, row.backend == Backend::Cuda.name());
     let sentinels = match raw.sweeps.iter().flatten().any(|block| !block.is_empty()) {
         true => &raw.sweeps,
         false => &raw.chains,
@@ -81,14 +108,12 @@ impl Expectation {
 }
 
 /// Judges every row of a report by what earlier runs let one expect. A row's time of the baseline is its own figure.
-pub fn judge_by_history(report: &mut Report, baseline: &Report, runs: &[Values]) {
+pub fn judge_by_history(report: &mut Report, baseline: &Report, earlier: &Earlier) {
     let then: HashMap<RowKey, f64> =
         baseline.rows.iter().filter_map(|row| Some((row.key(), row.time_ns?))).collect();
     let (significance, margin) = (report.plan.significance, report.plan.margin);
     let expected = |row: &RowReport| {
-        let key = row.key();
-        let earlier: Vec<f64> = runs.iter().filter_map(|run| run.get(&key).copied()).collect();
-        Expectation::of(value(&row.raw).filter(|_| row.time_ns.is_some())?, &earlier)
+        Expectation::of(value(row).filter(|_| row.time_ns.is_some())?, &earlier.of(&row.key()))
     };
     let found: Vec<(usize, Expectation)> = report
         .rows

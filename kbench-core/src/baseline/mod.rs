@@ -12,7 +12,7 @@ mod shift;
 mod trend;
 
 pub use foreign::{Machine, differences};
-pub use history::{ENOUGH_RUNS, Values, judge_by_history, values};
+pub use history::{ENOUGH_RUNS, Earlier, Values, judge_by_history, values};
 
 pub use trend::Trends;
 
@@ -32,12 +32,17 @@ pub struct Baseline {
 pub enum Comparison<'a> {
     /// The program of the baseline was measured in turns with that of the run.
     Interleaved,
-    /// By runs of the same machine, up to the baseline.
+    /// By runs of the same machine.
     History {
         /// What they found.
-        runs: &'a [Values],
+        runs: &'a Earlier,
         /// Why the program was not measured.
         reason: String,
+    },
+    /// Not at all, or by its program alone: it is of another machine.
+    Foreign {
+        /// Why nothing was compared, if so.
+        reason: Option<String>,
     },
 }
 
@@ -73,23 +78,24 @@ impl Baseline {
 
     /// Notes on a report what the baseline says about it.
     pub fn put_beside(&self, report: &mut Report, comparison: Comparison<'_>) {
+        let is_foreign = matches!(comparison, Comparison::Foreign { .. });
         let (method, reason) = match comparison {
             Comparison::Interleaved => (Method::Interleaved, None),
             Comparison::History { runs, reason } => {
                 judge_by_history(report, &self.report, runs);
                 (Method::History, Some(reason))
             }
+            Comparison::Foreign { reason } => (Method::Interleaved, reason),
         };
-        self.compare_memory(report);
+        if !is_foreign {
+            self.compare_memory(report);
+        }
         let then = self.rows();
         let keys: HashSet<RowKey> = report.rows.iter().map(|row| row.key()).collect();
         let measured = report.rows.iter().filter(|row| row.time_ns.is_some());
         let fresh = measured.map(|row| row.key()).filter(|key| !then.contains(key));
         // A run of a part of the suite does not miss the rest of it.
-        let is_meant = |key: &&RowKey| {
-            let kernel = key.name.split('/').next().unwrap_or_default();
-            report.rows.iter().any(|row| row.kernel == kernel)
-        };
+        let is_meant = |_: &&RowKey| report.filtered_out == 0;
         let mut gone: Vec<String> = then
             .iter()
             .filter(|key| !keys.contains(key))
@@ -106,7 +112,10 @@ impl Baseline {
             reason,
             gone,
             fresh: fresh.map(|key| key.to_string()).collect(),
-            shifts: shift::shifts(&self.report.crossovers, &report.crossovers),
+            shifts: match is_foreign {
+                true => Vec::new(),
+                false => shift::shifts(&self.report.crossovers, &report.crossovers),
+            },
         });
     }
 }

@@ -1,6 +1,6 @@
 //! Crossovers then and now.
 
-use crate::crossover::{Crossover, Winner};
+use crate::crossover::{Crossover, Outcome, Winner};
 use crate::report::ShiftReport;
 
 /// Every crossover that one of two runs shows along the same way, where both looked for it.
@@ -35,6 +35,7 @@ fn shift(then: &Crossover, now: &Crossover) -> Option<ShiftReport> {
         held: held.join(","),
         then: before,
         now: after,
+        wins_everywhere: now.outcome == Outcome::AlwaysFaster,
         octaves,
     })
 }

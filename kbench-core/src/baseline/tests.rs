@@ -26,17 +26,27 @@ fn run_of(factor: f64, machine: f64) -> Report {
 }
 
 /// Earlier runs with a spread of one per cent from run to run, on a machine whose speed varies by a fifth.
-fn earlier(count: usize) -> Vec<Values> {
+fn earlier(count: usize) -> Earlier {
     with_seed(11, || {
         let noise: Vec<f64> = normal(2 * count);
-        noise
-            .chunks(2)
-            .map(|n| history::values(&run_of((0.01 * n[0]).exp(), 1.0 + 0.2 * n[1].abs())))
-            .collect()
+        let run = |n: &[f64]| history::values(&run_of((0.01 * n[0]).exp(), 1.0 + 0.2 * n[1].abs()));
+        Earlier { runs: noise.chunks(2).map(run).collect(), baseline: count - 1 }
     })
 }
 
-fn judged(factor: f64, runs: &[Values]) -> Vec<RowReport> {
+/// An optimisation just before the baseline is part of it, and one that was lost again is a regression.
+#[test]
+fn runs_before_an_improvement_say_nothing_about_what_follows_it() {
+    let Earlier { mut runs, .. } = earlier(20);
+    for values in &mut runs[10..] {
+        values.values_mut().for_each(|value| *value -= 2_f64.ln());
+    }
+    let earlier = Earlier { runs, baseline: 19 };
+    assert_eq!(verdicts(&judged(0.75, &earlier)), ["slower"]);
+    assert_eq!(verdicts(&judged(0.5, &earlier)), ["inconclusive"]);
+}
+
+fn judged(factor: f64, runs: &Earlier) -> Vec<RowReport> {
     let baseline = Baseline { name: "main".into(), report: run() };
     let mut report = run_of(factor, 1.3);
     let comparison = Comparison::History { runs, reason: "gone".into() };
@@ -84,7 +94,7 @@ fn unchanged_rows_are_rarely_called_changed() {
             let found = |value: &f64| -> Values { [(row.clone(), *value)].into() };
             let runs: Vec<Values> = values[..12].iter().map(found).collect();
             let mut report = run_with(&row, values[12].exp());
-            judge_by_history(&mut report, &run(), &runs);
+            judge_by_history(&mut report, &run(), &Earlier { runs, baseline: 11 });
             report.rows[0].change.change_verdict.as_deref() != Some("inconclusive")
         };
         (0..400).map(trial).filter(|called| *called).count()
@@ -110,13 +120,17 @@ fn rows_that_are_gone_or_fresh_are_named() {
     let then_rows = then.rows.iter().filter(|row| row.time_ns.is_some()).count();
     then.rows.retain(|row| row.size != "n=1024" || row.time_ns.is_none());
     let baseline = Baseline { name: "main".into(), report: then };
-    let mut now = run();
+    let mut now = Report { filtered_out: 0, ..run() };
     now.rows.retain(|row| row.size != "n=65536");
     baseline.put_beside(&mut now, Comparison::Interleaved);
     let report = now.baseline.expect("put there");
     assert_eq!((report.gone.len(), report.fresh.len()), (then_rows / 3, then_rows / 3));
     assert!(report.gone.iter().all(|name| name.contains("n=65536")), "{:?}", report.gone);
     assert!(report.fresh[0].contains("n=1024"));
+    // A run of a part of the rows does not miss the others.
+    let mut part = Report { filtered_out: 1, rows: Vec::new(), ..run() };
+    baseline.put_beside(&mut part, Comparison::Interleaved);
+    assert!(part.baseline.is_some_and(|report| report.gone.is_empty()));
 }
 
 #[test]

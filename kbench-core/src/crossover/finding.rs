@@ -175,10 +175,12 @@ pub struct EvidenceReport {
     /// Why it was measured.
     pub origin: Origin,
     /// Time of the base over that of the variant.
+    #[serde(deserialize_with = "crate::infer::upper_end")]
     pub speedup: f64,
     /// Lower end of its 95 % interval.
     pub speedup_low: f64,
     /// Upper end.
+    #[serde(deserialize_with = "crate::infer::upper_end")]
     pub speedup_high: f64,
     /// Probability of such a difference between equals.
     pub p: f64,

@@ -70,14 +70,18 @@ pub struct ThresholdPlace {
     /// Whether the variant is claimed to win here.
     pub claimed: bool,
     /// Time of the base over that of the variant.
+    #[serde(deserialize_with = "crate::infer::upper_end")]
     pub speedup: f64,
     /// Lower end of its interval, adjusted for the number of sizes.
     pub speedup_low: f64,
     /// Upper end.
+    #[serde(deserialize_with = "crate::infer::upper_end")]
     pub speedup_high: f64,
     /// What following the claim costs here, as a share of the better time; negative when it gains.
+    #[serde(deserialize_with = "crate::infer::upper_end")]
     pub cost: f64,
     /// What it costs at most, by the interval.
+    #[serde(deserialize_with = "crate::infer::upper_end")]
     pub cost_high: f64,
 }
 

@@ -12,7 +12,7 @@ pub use policy::{Policy, PolicyError};
 pub use summary::summary;
 
 use crate::infer::Attainment;
-use crate::report::{Report, RowReport, ShiftReport, signed_percent};
+use crate::report::{BaselineReport, Report, RowKey, RowReport, ShiftReport, signed_percent};
 
 /// What the gate says about a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,6 +23,8 @@ pub struct Ruling {
     pub to_explain: Vec<String>,
     /// What cannot be told, and does not fail the run.
     pub open: Vec<String>,
+    /// Rows that seem to be within their limits, and whose intervals reach beyond.
+    pub wide: usize,
 }
 
 impl Policy {
@@ -33,6 +35,9 @@ impl Policy {
             self.judge_time(row, &mut ruling);
             self.judge_memory(row, &mut ruling);
             judge_targets(row, &mut ruling);
+        }
+        if let Some(baseline) = &report.baseline {
+            ruling.open.extend(uncompared(report, baseline));
         }
         for shift in report.baseline.iter().flat_map(|baseline| &baseline.shifts) {
             self.judge_shift(shift, &mut ruling);
@@ -66,8 +71,9 @@ impl Policy {
         match self.explain {
             Some(explain) if is_beyond(explain) => ruling.to_explain.push(line(explain)),
             // An estimate within the limit whose interval reaches beyond it is how most quiet rows of a short run look:
-            // only who seems to be beyond is listed.
+            // only who seems to be beyond is listed by name.
             _ if value > limit && may_be(limit) => ruling.open.push(line(limit)),
+            _ if may_be(limit) => ruling.wide += 1,
             _ => {}
         }
     }
@@ -90,7 +96,7 @@ impl Policy {
                     self.crossover
                 ));
             }
-            (Some([_, then]), None, _) => {
+            (Some([_, then]), None, _) if !shift.wins_everywhere => {
                 ruling.open.push(format!(
                     "{name}: paid off by work {then}, and no crossover is shown now"
                 ));
@@ -98,6 +104,21 @@ impl Policy {
             _ => {}
         }
     }
+}
+
+/// Rows that have no change: which of them there are, or that there is nothing else.
+fn uncompared(report: &Report, baseline: &BaselineReport) -> Vec<String> {
+    let measured: Vec<RowKey> =
+        report.rows.iter().filter(|row| row.time_ns.is_some()).map(RowReport::key).collect();
+    let is_compared = |row: &&RowReport| row.change.change.is_some();
+    if !measured.is_empty() && !report.rows.iter().any(|row| is_compared(&row)) {
+        let reason = baseline.reason.as_deref().unwrap_or("no row is in both");
+        return vec![format!("nothing was compared with `{}`: {reason}", baseline.name)];
+    }
+    let lost = report.rows.iter().filter(|row| row.time_ns.is_some() && !is_compared(row));
+    let lost = lost.map(|row| row.key().to_string()).filter(|key| !baseline.fresh.contains(key));
+    let lost = lost.map(|key| format!("{key}: not compared, see its remark"));
+    lost.chain(baseline.gone.iter().map(|key| format!("{key}: is gone"))).collect()
 }
 
 fn judge_targets(row: &RowReport, ruling: &mut Ruling) {

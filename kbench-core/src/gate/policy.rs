@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
-/// Memory of a call may grow by this share where nobody says otherwise: seed of the policy `review`.
+/// Memory of a call may grow by this share where nobody says otherwise.
 const MEMORY: f64 = 0.20;
 
 /// A crossover may move by this many octaves where nobody says otherwise.
@@ -34,6 +34,9 @@ pub enum PolicyError {
         "`{0}` is not a limit; write for example 5%, or `review` (5 % to explain, 10 % and 20 % more memory to fail)"
     )]
     Limit(String),
+    /// Not a number of octaves.
+    #[error("its `crossover = {0}` is not a number of octaves; write for example 1.0")]
+    Octaves(f64),
     /// The file is not what it should be.
     #[error("its gate cannot be read: {0}")]
     File(#[source] Box<toml::de::Error>),
@@ -58,12 +61,6 @@ impl Policy {
         own.copied().unwrap_or(self.time)
     }
 
-    /// The least change of time that any limit is about.
-    pub fn least(&self) -> f64 {
-        let limits = self.kernels.values().copied().chain(self.explain);
-        limits.fold(self.time, f64::min)
-    }
-
     /// The same with the limits of a file, of which only the table `gate` is read:
     ///
     /// ```toml
@@ -79,6 +76,9 @@ impl Policy {
         let file: File =
             toml::from_str(text).map_err(|error| PolicyError::File(Box::new(error)))?;
         let Table { explain, memory, crossover, kernels } = file.gate;
+        if let Some(octaves) = crossover.filter(|octaves| !octaves.is_finite() || *octaves < 0.0) {
+            return Err(PolicyError::Octaves(octaves));
+        }
         let limit = |text: Option<String>| text.map(|text| share(&text)).transpose();
         let mut own = self.kernels;
         for (kernel, text) in kernels {
@@ -125,7 +125,8 @@ impl FromStr for Policy {
 /// `5%` as a share.
 fn share(text: &str) -> Result<f64, PolicyError> {
     let wrong = || PolicyError::Limit(text.to_owned());
-    let number = text.trim().trim_end_matches('%').trim();
+    let number = text.trim();
+    let number = number.strip_suffix('%').unwrap_or(number).trim();
     let percent: f64 = number.parse().map_err(|_| wrong())?;
     if (0.0..=1000.0).contains(&percent) { Ok(percent / 100.0) } else { Err(wrong()) }
 }
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!((time("5%"), time("12.5 %"), time("2")), (0.05, 0.125, 0.02));
         let review: Policy = "review".parse().expect("known");
         assert_eq!((review.explain, review.time, review.memory), (Some(0.05), 0.10, 0.20));
-        for text in ["", "x", "-1%", "nan", "5%%5", "reviews"] {
+        for text in ["", "x", "-1%", "nan", "5%%5", "5%%", "reviews"] {
             let error = text.parse::<Policy>().expect_err(text).to_string();
             assert!(error.contains("write for example 5%"), "{error}");
         }
@@ -154,10 +155,11 @@ mod tests {
         assert_eq!((policy.memory, policy.crossover, policy.explain), (0.1, 0.5, None));
         let limits = ["x::saxpy", "a::b::dot", "c::dot"].map(|kernel| policy.time_limit(kernel));
         assert_eq!(limits, [0.01, 0.2, 0.05]);
-        assert_eq!(policy.least(), 0.01);
         for (text, part) in [
             ("[gate]\nmemroy = \"1%\"", "memroy"),
             ("[gate]\nmemory = \"much\"", "`much` is not a limit"),
+            ("[gate]\ncrossover = nan", "number of octaves"),
+            ("[gate]\ncrossover = -1.0", "number of octaves"),
             ("[gate", "cannot be read"),
         ] {
             let error = policy.clone().with_file(text).expect_err(part).to_string();

@@ -51,6 +51,7 @@ fn verdict(report: &Report, ruling: Option<&Ruling>) -> String {
             format!("✅ {measured} rows measured, none failed")
         }
         (0, 0) if slower + faster == 0 => "✅ no change is shown".to_owned(),
+        (0, 0) if ruling.is_none() => format!("{slower} slower, {faster} faster"),
         (0, 0) => format!("✅ {slower} slower, {faster} faster, none beyond a limit"),
         (0, blocked) => format!("❌ {blocked} beyond a limit ({slower} slower, {faster} faster)"),
         (failed, _) => format!("❌ {failed} rows failed"),

@@ -20,7 +20,7 @@ fn run(changes: &[(&str, [f64; 3])]) -> Report {
 }
 
 fn counts(policy: &str, report: &Report) -> [usize; 3] {
-    let Ruling { blocked, to_explain, open } =
+    let Ruling { blocked, to_explain, open, .. } =
         policy.parse::<Policy>().expect("fine").judge(report);
     [blocked.len(), to_explain.len(), open.len()]
 }
@@ -60,6 +60,7 @@ fn memory_and_crossovers_have_limits_of_their_own() {
         held: String::new(),
         then,
         now,
+        wins_everywhere: false,
         octaves,
     };
     let fixture = include_str!("../store/fixtures/schema-1.json");

@@ -1,15 +1,16 @@
 //! `--baseline NAME`: what a run is compared with.
 
-use super::output::say;
-use crate::Past;
-use crate::baseline::{Baseline, Comparison, Machine, Values, differences, values};
-use crate::cuda::devices;
-use crate::environment::Environment;
-use crate::report::Report;
-use crate::store::{Store, read_run};
 use std::path::PathBuf;
 
-/// Earlier runs that a run is held against, at most: older ones are of another time.
+use super::output::say;
+use crate::Past;
+use crate::baseline::{Baseline, Comparison, Earlier, Machine, differences, values};
+use crate::cuda::{DeviceInfo, devices};
+use crate::environment::Environment;
+use crate::report::Report;
+use crate::store::{Store, StoreError, read_run};
+
+/// Runs that a run is held against, at most: older ones are of another time.
 const MOST_RUNS: usize = 30;
 
 /// A baseline, and its program where that can be measured.
@@ -17,6 +18,8 @@ pub(super) struct Against {
     baseline: Baseline,
     /// Why not, otherwise.
     program: Result<PathBuf, String>,
+    /// Whether it is of another machine: its figures say nothing here.
+    is_foreign: bool,
 }
 
 /// Whether a baseline of another machine will do.
@@ -29,25 +32,52 @@ pub(super) enum Foreign {
 }
 
 impl Against {
-    /// Finds a baseline, and refuses one whose figures say nothing about this machine.
-    pub(super) fn find(store: &Store, name: &str, foreign: Foreign) -> Result<Self, String> {
-        let report = store.baseline(name).map_err(|error| error.to_string())?;
+    /// Finds the baseline of a run that is to be measured here, on a device of this number. None where it has no run of this
+    /// program: a new target has nothing to be compared with.
+    pub(super) fn here(
+        store: &Store,
+        name: &str,
+        foreign: Foreign,
+        ordinal: usize,
+    ) -> Result<Option<Self>, String> {
+        let report = match store.baseline(name) {
+            Ok(report) => report,
+            Err(error @ StoreError::OtherPrograms { .. }) => {
+                say(&format!("warning: nothing is compared: {error}"));
+                return Ok(None);
+            }
+            Err(error) => return Err(error.to_string()),
+        };
+        let environment = Environment::read();
+        let device = report.device.as_ref().and_then(|_| device(ordinal));
+        let here = Machine { environment: &environment, device: device.as_ref() };
+        let found = differences(&Machine::of(&report), &here);
         let program = match &report.executable {
             Some(executable) => store.executable(executable),
             None => Err("its executable was not kept (--save-baseline keeps it)".to_owned()),
         };
-        let baseline = Baseline { name: name.to_owned(), report };
-        let found = strangeness(&baseline.report);
-        let is_welcome = foreign == Foreign::Measured && program.is_ok();
-        if !found.is_empty() && !is_welcome {
+        let is_foreign = !found.is_empty();
+        if is_foreign && (foreign == Foreign::Refused || program.is_err()) {
             return Err(format!(
-                "the baseline `{name}` was measured on another machine, and its times say nothing about this one: {}; \
-                 save one here (--save-baseline), or let its kept executable be measured here, too \
+                "{}; save one here (--save-baseline), or let its kept executable be measured here, too \
                  (--foreign-baseline)",
-                found.join(", ")
+                refusal(name, "this one", &found)
             ));
         }
-        Ok(Against { baseline, program })
+        let baseline = Baseline { name: name.to_owned(), report };
+        Ok(Some(Against { baseline, program, is_foreign }))
+    }
+
+    /// Finds the baseline of a run of another day.
+    pub(super) fn stored(store: &Store, name: &str, run: &Report) -> Result<Self, String> {
+        let report = store.baseline(name).map_err(|error| error.to_string())?;
+        let found = differences(&Machine::of(&report), &Machine::of(run));
+        if !found.is_empty() {
+            return Err(refusal(name, "that of the run", &found));
+        }
+        let baseline = Baseline { name: name.to_owned(), report };
+        let program = Err("both are runs of another day".to_owned());
+        Ok(Against { baseline, program, is_foreign: false })
     }
 
     /// The older program, for the measuring stage.
@@ -56,55 +86,62 @@ impl Against {
         Some(Past { program, rows: self.baseline.rows() })
     }
 
-    /// Compares a run that was just measured.
+    /// Compares a run with it.
     pub(super) fn put_beside(self, store: &Store, report: &mut Report) {
         let has_changes = report.rows.iter().any(|row| row.change.change.is_some());
-        match self.program {
-            Ok(_) if has_changes => self.baseline.put_beside(report, Comparison::Interleaved),
-            Ok(_) => self.by_history(store, report, "none of its rows could be measured".into()),
-            Err(ref reason) => {
-                let reason = reason.clone();
-                self.by_history(store, report, reason);
+        let reason = match &self.program {
+            Ok(_) if has_changes => None,
+            Ok(_) => Some("none of its rows could be measured".to_owned()),
+            Err(reason) => Some(reason.clone()),
+        };
+        match reason {
+            reason if self.is_foreign => {
+                self.baseline.put_beside(report, Comparison::Foreign { reason });
+            }
+            None => self.baseline.put_beside(report, Comparison::Interleaved),
+            Some(reason) => {
+                let runs = earlier(store, &self.baseline.report, report);
+                self.baseline.put_beside(report, Comparison::History { runs: &runs, reason });
             }
         }
     }
-
-    /// Compares a run of another day.
-    pub(super) fn put_beside_stored(self, store: &Store, report: &mut Report) {
-        self.by_history(store, report, "both are runs of another day".into());
-    }
-
-    fn by_history(self, store: &Store, report: &mut Report, reason: String) {
-        let runs = history(store, &self.baseline.report);
-        self.baseline.put_beside(report, Comparison::History { runs: &runs, reason });
-    }
 }
 
-/// What runs of the baseline's machine found, up to the baseline itself.
-fn history(store: &Store, baseline: &Report) -> Vec<Values> {
-    let mut found = vec![values(baseline)];
-    let runs = store.runs();
-    for (_, path) in runs.iter().rev().filter(|(name, _)| *name < baseline.run) {
+fn refusal(name: &str, other: &str, found: &[String]) -> String {
+    let found = found.join(", ");
+    format!(
+        "the baseline `{name}` was measured on another machine, and its times say nothing about {other}: {found}"
+    )
+}
+
+/// Runs of the baseline's machine, but for the one that is judged: the newest ones, and the baseline among them.
+fn earlier(store: &Store, baseline: &Report, judged: &Report) -> Earlier {
+    let mut found = vec![(baseline.started, values(baseline))];
+    for (name, path) in store.runs().iter().rev() {
         if found.len() == MOST_RUNS {
             break;
         }
+        if [&baseline.run, &judged.run].contains(&name) {
+            continue;
+        }
         match read_run(path) {
             Ok(run) if differences(&Machine::of(&run), &Machine::of(baseline)).is_empty() => {
-                found.push(values(&run));
+                found.push((run.started, values(&run)));
             }
             Ok(_) => {}
             Err(error) => say(&format!("warning: {error}; it is left alone")),
         }
     }
-    found
+    // The baseline is the first of its moment.
+    found.sort_by_key(|(started, _)| *started);
+    let own = found.iter().position(|(started, _)| *started == baseline.started);
+    Earlier {
+        baseline: own.unwrap_or(0),
+        runs: found.into_iter().map(|(_, values)| values).collect(),
+    }
 }
 
-/// What tells the machine of a run from this one.
-fn strangeness(baseline: &Report) -> Vec<String> {
-    let environment = Environment::read();
-    let ordinal = baseline.device.as_ref().map(|device| device.info.ordinal);
-    let device = ordinal
-        .and_then(|ordinal| devices().ok()?.into_iter().find(|device| device.ordinal == ordinal));
-    let here = Machine { environment: &environment, device: device.as_ref() };
-    differences(&Machine::of(baseline), &here)
+/// The device of a number, if there is one.
+pub(super) fn device(ordinal: usize) -> Option<DeviceInfo> {
+    devices().ok()?.into_iter().find(|device| device.ordinal == ordinal)
 }

@@ -253,6 +253,8 @@ pub(super) const EXCLUSIVE: &[&[&str]] = &[
         "list-sizes",
         "list-baselines",
         "history",
+        "load-baseline",
+        "merge",
         "test",
         "bench",
     ],

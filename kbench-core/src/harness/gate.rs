@@ -2,7 +2,7 @@
 
 use std::env;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::Exit;
@@ -18,23 +18,25 @@ const FILE: &str = "kbench.toml";
 const GITHUB: &str = "GITHUB_STEP_SUMMARY";
 
 /// The file with limits that is nearest: in the current folder or one above, up to the one with the lock file.
-pub(super) fn file() -> Option<(PathBuf, String)> {
-    let here = env::current_dir().ok()?;
+pub(super) fn file() -> Result<Option<(PathBuf, String)>, String> {
+    let Ok(here) = env::current_dir() else { return Ok(None) };
     for folder in here.ancestors() {
         let path = folder.join(FILE);
-        if let Ok(text) = fs::read_to_string(&path) {
-            return Some((path, text));
+        match fs::read_to_string(&path) {
+            Ok(text) => return Ok(Some((path, text))),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
         }
         if folder.join("Cargo.lock").is_file() {
             break;
         }
     }
-    None
+    Ok(None)
 }
 
 /// Says what the gate found.
 pub(super) fn tell(report: &Report, ruling: &Ruling) -> Exit {
-    let Ruling { blocked, to_explain, open } = ruling;
+    let Ruling { blocked, to_explain, open, wide } = ruling;
     if report.baseline.is_none() {
         say("note: --gate without --baseline judges targets alone");
     }
@@ -45,6 +47,11 @@ pub(super) fn tell(report: &Report, ruling: &Ruling) -> Exit {
             "note: {} not decided, which does not fail the gate:{}",
             open.len(),
             lines(open)
+        ));
+    }
+    if *wide > 0 {
+        say(&format!(
+            "note: {wide} rows seem to be within the limits, but their intervals reach beyond; give them more time"
         ));
     }
     if !to_explain.is_empty() {
@@ -70,12 +77,15 @@ pub(super) fn write_summary(report: &Report, ruling: Option<&Ruling>, path: Opti
         let appended = file.and_then(|mut file| file.write_all(text.as_bytes()));
         (path, appended)
     });
-    let mut exit = Exit::Fine;
-    for (path, result) in written.into_iter().chain(appended) {
-        if let Err(error) = result {
-            say(&format!("error: `{}` cannot be written: {error}", path.display()));
-            exit = Exit::Internal;
-        }
+    // Nobody asked for GitHub's by a flag.
+    if let Some((path, Err(error))) = appended {
+        say(&format!("warning: `{}` cannot be written: {error}", path.display()));
     }
-    exit
+    match written {
+        Some((path, Err(error))) => {
+            say(&format!("error: `{}` cannot be written: {error}", path.display()));
+            Exit::Internal
+        }
+        _ => Exit::Fine,
+    }
 }

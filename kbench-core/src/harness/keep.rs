@@ -1,4 +1,4 @@
-//! What a run leaves behind: in the store, and in the files that were asked for.
+//! What a run leaves behind in the store.
 
 use std::env;
 use std::path::PathBuf;
@@ -51,29 +51,23 @@ impl<'a> Keeper<'a> {
             return Exit::Fine;
         }
         report.executable.clone_from(&self.executable);
-        match self.store_run(report) {
-            Ok(told) => {
-                say(&told);
-                Exit::Fine
-            }
+        match self.store.keep_run(report, self.name) {
+            Ok(path) => match self.name {
+                Some(name) => say(&format!("kept as baseline `{name}`: {}", path.display())),
+                None => say(&format!("kept: {}", path.display())),
+            },
             Err(error) => {
                 say(&format!("error: this run is not kept: {error}"));
-                Exit::Internal
+                return Exit::Internal;
             }
         }
-    }
-
-    fn store_run(&self, report: &Report) -> Result<String, StoreError> {
-        let path = self.store.keep_run(report)?;
-        let told = match self.name {
-            Some(name) => {
-                self.store.name_run(&path, name)?;
-                format!("kept as baseline `{name}`: {}", path.display())
-            }
-            None => format!("kept: {}", path.display()),
-        };
-        self.store.prune(self.keep)?;
-        Ok(told)
+        // One that was kept for its name alone is no reason to forget the others.
+        if self.keep > 0
+            && let Err(error) = self.store.prune(self.keep)
+        {
+            say(&format!("warning: old runs are not thrown away: {error}"));
+        }
+        Exit::Fine
     }
 }
 

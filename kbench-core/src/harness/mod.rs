@@ -106,9 +106,13 @@ fn test(suite: &Suite, options: &Options) -> Result<Exit, Failure> {
 fn measure(options: &Options) -> Result<Exit, Failure> {
     let store = Store::find();
     let keeper = Keeper::begin(&store, options.keep, options.save_baseline.as_deref())?;
-    let against = options.baseline.as_deref();
-    let against = against.map(|name| Against::find(&store, name, options.foreign)).transpose();
-    let against = against.map_err(Failure::Refused)?;
+    let against = match &options.baseline {
+        Some(name) => {
+            let ordinal = options.configuration.device.ordinal;
+            Against::here(&store, name, options.foreign, ordinal).map_err(Failure::Refused)?
+        }
+        None => None,
+    };
     let past = against.as_ref().and_then(Against::past);
     let suite = suite(&Configuration { past, ..options.configuration.clone() })?;
     let mut progress = progress(options);
@@ -139,7 +143,7 @@ fn deliver(report: &Report, options: &Options) -> Exit {
     let ruling = options.gate.as_ref().map(|policy| policy.judge(report));
     let gate = ruling.as_ref().map_or(Exit::Fine, |ruling| gate::tell(report, ruling));
     let summary = gate::write_summary(report, ruling.as_ref(), options.summary.as_deref());
-    printed.or(written).or(summary).or(outcome(report)).or(gate)
+    printed.or(written).or(outcome(report)).or(gate).or(summary)
 }
 
 /// Why there is no report.

@@ -107,6 +107,17 @@ impl Options {
                 "--{shows} measures nothing, and --{wants} needs a new run; give one"
             ));
         }
+        for (one, others) in [
+            ("merge", &["load-baseline", "baseline", "history"][..]),
+            ("history", &["load-baseline", "baseline", "gate", "export", "report", "summary"]),
+        ] {
+            let other = others.iter().find(|other| arguments.is_on(other));
+            if let Some(other) = other.filter(|_| arguments.is_on(one)) {
+                return Err(format!(
+                    "--{one} and --{other} have nothing to do with each other; give one"
+                ));
+            }
+        }
         Ok(Options {
             mode: mode(&arguments, default),
             configuration: Configuration {
@@ -120,7 +131,10 @@ impl Options {
                 },
                 no_gpu: arguments.is_on("no-gpu"),
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
-                rules: Rules { limit: gate.as_ref().map(Policy::least), ..Rules::default() },
+                rules: Rules {
+                    limits: gate.as_ref().map_or([None; 2], |gate| [Some(gate.time), gate.explain]),
+                    ..Rules::default()
+                },
                 search: search(&arguments),
                 workers,
                 isolation: if arguments.is_on("isolate") {
@@ -231,7 +245,8 @@ fn partition(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Pa
     let number = |name: &str| variable(name).and_then(|value| value.trim().parse::<u64>().ok());
     let slurm = || {
         let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
-        let share = number("SLURM_ARRAY_TASK_ID")?.checked_sub(first)? + 1;
+        let step = number("SLURM_ARRAY_TASK_STEP").unwrap_or(1).max(1);
+        let share = (number("SLURM_ARRAY_TASK_ID")?.checked_sub(first)? / step).checked_add(1)?;
         Some((share, number("SLURM_ARRAY_TASK_COUNT")?))
     };
     let gitlab = || Some((number("CI_NODE_INDEX")?, number("CI_NODE_TOTAL")?));
@@ -327,7 +342,7 @@ fn style(arguments: &Arguments) -> Result<Style, String> {
 /// Limits of the command line, with those of the file.
 fn policy(text: &str) -> Result<Policy, String> {
     let policy: Policy = text.parse().map_err(|error: PolicyError| error.to_string())?;
-    match gate::file() {
+    match gate::file()? {
         Some((path, text)) => {
             policy.with_file(&text).map_err(|error| format!("`{}`: {error}", path.display()))
         }
@@ -434,6 +449,8 @@ mod tests {
             ("SLURM_ARRAY_TASK_COUNT", "4"),
         ];
         assert_eq!(with(&slurm, "slice:auto").as_deref(), Ok("slice:3/4"));
+        let spread = [slurm[0], slurm[1], slurm[2], ("SLURM_ARRAY_TASK_STEP", "2")];
+        assert_eq!(with(&spread, "slice:auto").as_deref(), Ok("slice:2/4"));
         let gitlab = [("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "3")];
         assert_eq!(with(&gitlab, "hash:auto").as_deref(), Ok("hash:2/3"));
         assert!(with(&[], "slice:auto").is_err_and(|error| error.contains("write for example")));

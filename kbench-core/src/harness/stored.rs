@@ -1,6 +1,6 @@
 //! Runs that are kept: shown without measuring anything.
 
-use super::against::{Against, Foreign};
+use super::against::Against;
 use super::output::{Export, print, say, write_exports};
 use super::{Exit, Failure, Options, deliver};
 use crate::baseline::{Machine, Trends};
@@ -18,9 +18,8 @@ pub(super) fn load(options: &Options) -> Result<Exit, Failure> {
     let name = options.load_baseline.as_deref().unwrap_or_default();
     let mut report = store.baseline(name)?;
     if let Some(baseline) = options.baseline.as_deref() {
-        let against =
-            Against::find(&store, baseline, Foreign::Refused).map_err(Failure::Refused)?;
-        against.put_beside_stored(&store, &mut report);
+        let against = Against::stored(&store, baseline, &report).map_err(Failure::Refused)?;
+        against.put_beside(&store, &mut report);
     }
     Ok(deliver(&report, options))
 }
@@ -60,7 +59,10 @@ fn documents(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 pub(super) fn history(options: &Options) -> Result<Exit, Failure> {
     let store = Store::find();
     let environment = Environment::read();
-    let trends = trends(&store, &Machine { environment: &environment, device: None });
+    // What ran on a device is about the device of the newest run.
+    let newest = store.runs().iter().rev().find_map(|(_, path)| read_run(path).ok());
+    let device = newest.as_ref().and_then(|run| run.device.as_ref()).map(|device| &device.info);
+    let trends = trends(&store, &Machine { environment: &environment, device });
     let Selection { filters, kernels, variants, .. } = &options.configuration.selection;
     let is_wanted = |key: &RowKey| {
         let mut parts = key.name.split('/');
@@ -131,8 +133,10 @@ pub(super) fn list() -> String {
     let baselines = store.baselines();
     let runs = store.runs();
     let mut text = format!("{} baselines in {}\n", baselines.len(), store.home().display());
-    baselines.iter().for_each(|name| text += &format!("  {name}\n"));
-    text += &format!("{} runs\n", runs.len());
+    for name in &baselines {
+        text += &format!("  {name}: {}\n", store.programs(name).join(", "));
+    }
+    text += &format!("{} runs of {}\n", runs.len(), store.program());
     runs.iter().for_each(|(name, _)| text += &format!("  {name}\n"));
     text
 }

@@ -28,6 +28,7 @@ pub use estimate::{Estimate, trend};
 pub use growth::{Growth, GrowthPoint, GrowthStep, Knee, growth};
 pub use holm::holm;
 pub use interval::Interval;
+pub(crate) use interval::upper_end;
 pub use levels::{Level, LevelRules, levels};
 pub use observe::{Calm, Observations, Repetition, Scope, contaminated_share};
 pub use scaling::{Agreement, Law, ScalingFit, fit_scaling};

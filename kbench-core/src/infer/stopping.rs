@@ -57,11 +57,11 @@ fn outlook(
         })
         .collect();
     let half = |comparison: &Comparison| comparison.test.half_width(1.0 - level * comparison.share);
-    let is_aside = |(comparison, is_change): &(Comparison, bool)| match rules.limit {
-        Some(limit) if *is_change => {
-            (comparison.test.difference + limit.ln_1p()).abs() > half(comparison)
-        }
-        _ => true,
+    let is_aside = |(comparison, is_change): &(Comparison, bool)| {
+        let mut limits = rules.limits.into_iter().flatten();
+        let is_beside =
+            |limit: f64| (comparison.test.difference + limit.ln_1p()).abs() > half(comparison);
+        !*is_change || limits.all(is_beside)
     };
     let is_known = |(comparison, _): &(Comparison, bool)| {
         half(comparison) <= (WELL_KNOWN * comparison.test.difference.abs()).min(PRECISE)

@@ -11,8 +11,8 @@ pub struct Rules {
     pub significance: f64,
     /// Differences below this share are none that matter.
     pub margin: f64,
-    /// A gate's limit of changes against a baseline, as a share: samples are taken until a change is on either side of it.
-    pub limit: Option<f64>,
+    /// A gate's limits of changes against a baseline, as shares: samples are taken until a change is on one side of each.
+    pub limits: [Option<f64>; 2],
 }
 
 /// Below this share a difference does not pay for a second implementation: take the simpler.
@@ -20,7 +20,7 @@ pub const NEGLIGIBLE: f64 = 0.05;
 
 impl Default for Rules {
     fn default() -> Self {
-        Rules { significance: 0.05, margin: 0.01, limit: None }
+        Rules { significance: 0.05, margin: 0.01, limits: [None; 2] }
     }
 }
 

@@ -53,6 +53,16 @@ pub struct Assignment<'a> {
     pub judge: &'a dyn Judge,
 }
 
+impl Assignment<'_> {
+    /// Whether there is a row at a place: one of today, or one that the older program has as well.
+    fn has(&self, cell: usize, place: usize) -> bool {
+        match place.checked_sub(self.plan.cells[cell].rows.len()) {
+            Some(row) => self.past.get(cell).is_some_and(|past| past[row]),
+            None => true,
+        }
+    }
+}
+
 /// What the measuring stage found.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
@@ -151,7 +161,7 @@ impl RowMeasured {
 
 /// Measures all admitted rows.
 pub fn measure_plan(assignment: &Assignment<'_>, watch: &mut dyn Watch) -> Measured {
-    let Assignment { plan, checked, effort, past, .. } = assignment;
+    let Assignment { plan, checked, past, .. } = assignment;
     let mut measured = Measured {
         rows: plan.cells.iter().map(|c| vec![RowMeasured::default(); places(c, past)]).collect(),
         looks: vec![None; plan.cells.len()],
@@ -170,13 +180,13 @@ pub fn measure_plan(assignment: &Assignment<'_>, watch: &mut dyn Watch) -> Measu
         }
         match measure_group(assignment, &mut measured, &waiting, left, watch) {
             Ok(cells) => {
-                skip(&mut measured, &cells, effort.budget);
+                skip(assignment, &mut measured, &cells);
                 waiting.retain(|cell| !cells.contains(cell));
             }
             Err(error) => fail(&mut measured, &waiting, &error),
         }
     }
-    skip(&mut measured, &waiting, effort.budget);
+    skip(assignment, &mut measured, &waiting);
     measured.spent.measuring = start.elapsed().as_secs_f64() - measured.spent.checking;
     measured
 }
@@ -216,14 +226,15 @@ fn wants_samples(checked: &[CheckedRow], known: &[RowMeasured]) -> bool {
 const A_YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Marks those rows of some cells whose turn did not come.
-fn skip(measured: &mut Measured, cells: &[usize], budget: Duration) {
-    let seconds = budget.as_secs_f64();
+fn skip(assignment: &Assignment<'_>, measured: &mut Measured, cells: &[usize]) {
+    let seconds = assignment.effort.budget.as_secs_f64();
     let reason =
         format!("the budget of {seconds} s ended before its turn; raise --budget or select less");
     for cell in cells {
         for (row, known) in measured.rows[*cell].iter_mut().enumerate() {
             let is_open = known.failure.is_none() && known.declined.is_none();
-            if is_open && !measured.measurement.has(*cell, row) {
+            let is_there = assignment.has(*cell, row);
+            if is_open && is_there && !measured.measurement.has(*cell, row) {
                 known.skipped.get_or_insert_with(|| reason.clone());
             }
         }

@@ -75,6 +75,8 @@ pub struct ShiftReport {
     pub then: Option<[f64; 2]>,
     /// The bracket of this run.
     pub now: Option<[f64; 2]>,
+    /// Whether the variant now wins at every size.
+    pub wins_everywhere: bool,
     /// Octaves between the brackets, positive when the variant wins later than it did; zero when they meet.
     pub octaves: Option<f64>,
 }

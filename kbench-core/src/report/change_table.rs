@@ -41,6 +41,9 @@ fn title(baseline: &BaselineReport) -> String {
 fn how(baseline: &BaselineReport) -> String {
     let reason = baseline.reason.as_deref().unwrap_or("its executable is not there");
     match baseline.method {
+        Method::Interleaved if baseline.reason.is_some() => {
+            format!("nothing is compared: {reason}")
+        }
         Method::Interleaved => "its executable was measured in turns with this one".to_owned(),
         Method::History => format!("by what earlier runs of this machine let one expect: {reason}"),
     }

@@ -2,7 +2,7 @@
 
 use super::{ChangeReport, RowReport};
 use crate::infer::{Calm, Comparison, Estimate, Judgement, Observations, Rules, compare, judge};
-use crate::measure::{Look, Pass};
+use crate::measure::{Look, Pass, RowMeasured};
 
 const NO_CHANGE: &str = "not compared with the baseline: ";
 
@@ -12,17 +12,24 @@ pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
     let calm = Calm::of(&pass.measured.measurement);
     let mut found: Vec<(usize, Comparison)> = Vec::new();
     let mut first = 0;
+    if pass
+        .measured
+        .rows
+        .iter()
+        .zip(&pass.plan.cells)
+        .all(|(known, cell)| known.len() <= cell.rows.len())
+    {
+        return;
+    }
     for (index, cell) in pass.plan.cells.iter().enumerate() {
         let known = &pass.measured.rows[index];
-        if known.len() <= cell.rows.len() {
-            return;
-        }
         let observations = Observations::of(&pass.measured.measurement, index, calm);
         let look = pass.measured.looks[index].unwrap_or(Look::ONLY);
         for row in 0..cell.rows.len() {
             let (past, report) = (cell.past_of(row), &mut rows[first + row]);
-            if let Some(failure) = known[past].failure.as_ref().filter(|_| report.time_ns.is_some())
-            {
+            let RowMeasured { failure, declined, skipped, .. } = &known[past];
+            let reason = failure.as_ref().or(declined.as_ref()).or(skipped.as_ref());
+            if let Some(failure) = reason.filter(|_| report.time_ns.is_some()) {
                 report.remarks.push(format!("{NO_CHANGE}{failure}"));
             }
             let then = Estimate::of(&observations.times(past));

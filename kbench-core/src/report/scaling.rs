@@ -57,6 +57,7 @@ pub struct FitReport {
     /// Whether the law describes the figures: `within noise`, `close` or `departs`.
     pub agreement: String,
     /// Largest distance of a figure from the law, as a share.
+    #[serde(deserialize_with = "crate::infer::upper_end")]
     pub worst_residual: f64,
     /// The thread count of that figure.
     pub worst_residual_at: usize,

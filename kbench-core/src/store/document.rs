@@ -66,8 +66,10 @@ fn from_1_to_2(document: &mut Map<String, Value>) {
         }
     }
     for growth in document.get_mut("growth").and_then(Value::as_array_mut).into_iter().flatten() {
+        let Some(growth) = growth.as_object_mut() else { continue };
         for (size, work) in [("from_size", "from"), ("to_size", "to")] {
-            growth[size] = json!(format!("work={}", growth[work]));
+            let work = growth.get(work).cloned().unwrap_or_default();
+            growth.insert(size.into(), json!(format!("work={work}")));
         }
     }
     for (object, field, value) in [
@@ -131,5 +133,6 @@ mod tests {
         assert!(error("{\"schema\":99999999999}").contains("newer one"));
         assert!(error("{\"schema\":2}").contains("damaged"));
         assert!(error("{\"schema\":1}").contains("damaged"));
+        assert!(error("{\"schema\":1,\"growth\":[1],\"plan\":2,\"rows\":3}").contains("damaged"));
     }
 }

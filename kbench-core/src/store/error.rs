@@ -38,7 +38,7 @@ pub enum StoreError {
     Unwritten(#[source] serde_json::Error),
     /// Not a name for a baseline.
     #[error(
-        "`{name}` is no name for a baseline: use letters, digits, `.`, `_` and `-`, at most {most}, and begin with a letter or a digit"
+        "`{name}` is no name for a baseline: use letters, digits, `.`, `_` and `-`, at most {most}, begin with a letter or a digit, and leave `.json` to files"
     )]
     BadName {
         /// What was given.
@@ -57,6 +57,16 @@ pub enum StoreError {
         known: Vec<String>,
         /// Where it would be.
         path: PathBuf,
+    },
+    /// A baseline has runs of other programs only.
+    #[error("the baseline `{name}` has no run of `{program}`; it has: {}", programs.join(", "))]
+    OtherPrograms {
+        /// The baseline.
+        name: String,
+        /// This program.
+        program: String,
+        /// Those that it has.
+        programs: Vec<String>,
     },
     /// A file cannot be read.
     #[error("`{}` cannot be read: {source}", path.display())]

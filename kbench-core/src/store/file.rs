@@ -72,7 +72,10 @@ pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
         file.write_all(bytes)?;
         // Else the name could be on the disk before the content is, should the machine lose its power now.
         file.sync_all()
-    })
+    })?;
+    // The name, too, where a folder can be brought to the disk.
+    let folder = path.parent().and_then(|folder| File::open(folder).ok());
+    folder.map_or(Ok(()), |folder| folder.sync_all().or(Ok(())))
 }
 
 /// A second name for a file, in place of whatever had it; a copy where the system has no such thing.

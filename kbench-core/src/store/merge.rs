@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hash::fnv64;
 use crate::plan::Partition;
-use crate::report::{PartReport, Report, RowKey, RowReport};
+use crate::report::{PartReport, Report, RowReport};
 
 /// Why runs do not make one report.
 #[derive(Debug, thiserror::Error)]
@@ -19,12 +19,12 @@ pub enum MergeError {
         "there is no run to merge; name run documents, as `--export json=PATH` writes them, or a folder of them"
     )]
     Nothing,
-    /// A row was measured twice on one machine.
+    /// A kernel was measured twice on one machine.
     #[error(
         "`{row}` is in the runs {first} and {second}, both of machine {machine}: one of them is a repetition; leave it out"
     )]
     Twice {
-        /// The row.
+        /// The kernel with its element type.
         row: String,
         /// One run.
         first: String,
@@ -40,6 +40,9 @@ pub enum MergeError {
         run: String,
     },
 }
+
+/// Shares that are looked for, at most: a file may claim any number.
+const MOST_SHARES: usize = 10_000;
 
 /// One report of several, which knows where each row is from, and what is missing.
 pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
@@ -77,13 +80,16 @@ fn share(report: &Report) -> u64 {
 }
 
 fn refuse_repetitions(parts: &[Report]) -> Result<(), MergeError> {
-    let mut known: BTreeMap<(RowKey, &str), &str> = BTreeMap::new();
+    // A kernel is never split, and what is said of it as a whole is said once.
+    let mut known: BTreeMap<(&str, &str, &str), &str> = BTreeMap::new();
     for part in parts {
         let machine = part.environment.machine.as_str();
         for row in &part.rows {
-            if let Some(first) = known.insert((row.key(), machine), &part.run) {
+            let kernel = (row.kernel.as_str(), row.element.as_str(), machine);
+            if let Some(first) = known.insert(kernel, &part.run).filter(|first| *first != part.run)
+            {
                 return Err(MergeError::Twice {
-                    row: row.key().to_string(),
+                    row: format!("{} {}", row.kernel, row.element),
                     first: first.to_owned(),
                     second: part.run.clone(),
                     machine: machine.to_owned(),
@@ -111,6 +117,7 @@ fn warnings(parts: &[Report], missing: &[String]) -> Vec<String> {
     if let Some(first) = shares.first() {
         let absent: Vec<String> = first
             .all()
+            .take(MOST_SHARES)
             .filter(|share| !shares.contains(share))
             .map(|share| share.to_string())
             .collect();
@@ -131,6 +138,9 @@ fn warnings(parts: &[Report], missing: &[String]) -> Vec<String> {
     differ("commit", |part| part.environment.git_commit.as_ref().map(|c| format!("{c:.12}")));
     differ("version of kbench", |part| Some(part.environment.kbench.clone()));
     differ("compiler", |part| Some(part.environment.rustc.clone()));
+    differ("baseline", |part| {
+        Some(format!("{} ({:?})", part.baseline.as_ref()?.name, part.baseline.as_ref()?.method))
+    });
     differ("seed", |part| Some(part.seed.to_string()));
     for part in parts {
         let machine = &part.environment.machine;

@@ -2,11 +2,11 @@
 //!
 //! ```text
 //! target/kbench/
-//!   runs/2026-11-15T09-30-00Z-1a2b3c4d.json   every run, never changed once it is there
-//!   baselines/main.json                       a run by name
-//!   executables/…                             programs of baselines, by their content
-//!   report/index.html                         the page of `--report`
-//!   lock                                      held by whoever writes
+//!   runs/kernels/2026-11-15T09-30-00Z-1a2b3c4d.json   every run of a program, never changed once it is there
+//!   baselines/main/kernels.json                       a run of a program by name
+//!   executables/…                                     programs of baselines, by their content
+//!   report/index.html                                 the page of `--report`
+//!   lock                                              held by whoever writes
 //! ```
 //!
 //! A file is written beside its place, brought to the disk, and then moved there: whenever a process ends, there is the old
@@ -39,12 +39,22 @@ use file::Lock;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     home: PathBuf,
+    /// Whose runs they are: `cargo bench` runs every target of a crate with the same flags.
+    program: String,
 }
 
 impl Store {
-    /// A store in a folder, which need not exist yet.
-    pub fn at(home: impl Into<PathBuf>) -> Self {
-        Store { home: home.into() }
+    /// The store of a program in a folder, which need not exist yet.
+    pub fn at(home: impl Into<PathBuf>, program: &str) -> Self {
+        let is_plain = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
+        let program: String = program.trim_start_matches('.').chars().filter(is_plain).collect();
+        let program = if program.is_empty() { "program".to_owned() } else { program };
+        Store { home: home.into(), program }
+    }
+
+    /// Whose runs they are.
+    pub fn program(&self) -> &str {
+        &self.program
     }
 
     /// The folder.
@@ -62,30 +72,27 @@ impl Store {
         Lock::take(&self.home).map(drop)
     }
 
-    /// Keeps a run; gives where.
-    pub fn keep_run(&self, report: &Report) -> Result<PathBuf, StoreError> {
+    /// Keeps a run, as a baseline if it has a name; gives where. A former baseline of that name is one no more.
+    pub fn keep_run(&self, report: &Report, name: Option<&str>) -> Result<PathBuf, StoreError> {
+        name.map_or(Ok(()), check_name)?;
         let text = json_compact(report).map_err(StoreError::Unwritten)?;
-        let _lock = Lock::take(&self.home)?;
         let path = self.runs_folder().join(format!("{}.json", report.run));
+        // What cannot be read again is not kept, and said to be.
+        read_document(&text)
+            .map_err(|source| StoreError::Unreadable { path: path.clone(), source })?;
+        let _lock = Lock::take(&self.home)?;
         if path.exists() {
             return Err(StoreError::Exists { path });
         }
         self.write(&path, text.as_bytes())?;
-        Ok(path)
-    }
-
-    /// Gives a name to a run that is kept; a former baseline of that name is one no more.
-    pub fn name_run(&self, run: &Path, name: &str) -> Result<PathBuf, StoreError> {
-        check_name(name)?;
-        let _lock = Lock::take(&self.home)?;
-        let path = self.baseline_path(name);
-        self.make_folder(&self.baselines_folder())?;
+        let Some(baseline) = name.map(|name| self.baseline_path(name)) else { return Ok(path) };
+        self.make_folder(baseline.parent().unwrap_or(&self.home))?;
         // The same file under a second name takes no room, and stays when runs are pruned.
-        file::link_atomically(run, &path).map_err(StoreError::writing(&path))?;
-        Ok(path)
+        file::link_atomically(&path, &baseline).map_err(StoreError::writing(&baseline))?;
+        Ok(baseline)
     }
 
-    /// A file below the store, as a whole or not at all.
+    /// Writes the page of `--report`; gives where.
     pub fn write_page(&self, text: &str) -> Result<PathBuf, StoreError> {
         let _lock = Lock::take(&self.home)?;
         let path = self.page();
@@ -93,7 +100,7 @@ impl Store {
         Ok(path)
     }
 
-    /// A baseline by its name, or a run document by its path.
+    /// This program's run of a baseline by its name, or a run document by its path.
     pub fn baseline(&self, name: &str) -> Result<Report, StoreError> {
         if name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|e| e == "json") {
             return read_run(Path::new(name));
@@ -101,6 +108,11 @@ impl Store {
         check_name(name)?;
         let path = self.baseline_path(name);
         if !path.exists() {
+            let programs = self.programs(name);
+            if !programs.is_empty() {
+                let (name, program) = (name.to_owned(), self.program.clone());
+                return Err(StoreError::OtherPrograms { name, program, programs });
+            }
             let known = self.baselines();
             let near = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
             return Err(StoreError::NoBaseline { name: name.into(), near, known, path });
@@ -110,10 +122,16 @@ impl Store {
 
     /// Names of all baselines, sorted.
     pub fn baselines(&self) -> Vec<String> {
-        documents(&self.baselines_folder()).into_iter().map(|(name, _)| name).collect()
+        folders(&self.baselines_folder())
     }
 
-    /// All runs, oldest first, by name and path.
+    /// Programs that a baseline has runs of.
+    pub fn programs(&self, name: &str) -> Vec<String> {
+        let documents = documents(&self.baselines_folder().join(name));
+        documents.into_iter().map(|(program, _)| program).collect()
+    }
+
+    /// All runs of this program, oldest first, by name and path.
     pub fn runs(&self) -> Vec<(String, PathBuf)> {
         documents(&self.runs_folder())
     }
@@ -130,7 +148,7 @@ impl Store {
     }
 
     fn runs_folder(&self) -> PathBuf {
-        self.home.join("runs")
+        self.home.join("runs").join(&self.program)
     }
 
     fn baselines_folder(&self) -> PathBuf {
@@ -142,7 +160,7 @@ impl Store {
     }
 
     fn baseline_path(&self, name: &str) -> PathBuf {
-        self.baselines_folder().join(format!("{name}.json"))
+        self.baselines_folder().join(name).join(format!("{}.json", self.program))
     }
 }
 
@@ -150,6 +168,16 @@ impl Store {
 pub fn read_run(path: &Path) -> Result<Report, StoreError> {
     let text = fs::read_to_string(path).map_err(StoreError::reading(path))?;
     read_document(&text).map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })
+}
+
+/// Names of the folders in a folder, sorted.
+fn folders(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let folders = entries.filter(|entry| entry.path().is_dir());
+    let mut names: Vec<String> =
+        folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    names
 }
 
 /// Documents of a folder by their names, sorted; what is on its way there does not count.

@@ -23,7 +23,22 @@ impl Store {
             let variable = || named("CARGO_TARGET_DIR").map(PathBuf::from);
             around.or_else(variable).unwrap_or_else(|| PathBuf::from("target"))
         };
-        Store::at(home.unwrap_or_else(|| target().join("kbench")))
+        let name = program.as_deref().and_then(Path::file_name).unwrap_or_default();
+        Store::at(
+            home.unwrap_or_else(|| target().join("kbench")),
+            target_name(&name.to_string_lossy()),
+        )
+    }
+}
+
+/// The name of a target without the digits that cargo adds to it, which another build changes.
+fn target_name(file: &str) -> &str {
+    let stem = file.strip_suffix(".exe").unwrap_or(file);
+    match stem.rsplit_once('-') {
+        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            name
+        }
+        _ => stem,
     }
 }
 
@@ -40,6 +55,12 @@ fn target_around(program: &Path) -> Option<PathBuf> {
 mod tests {
     use super::super::tests::Folder;
     use super::*;
+
+    #[test]
+    fn a_target_is_the_same_in_every_build() {
+        let names = ["kernels-0123456789abcdef", "kernels", "my-kernels", "a-b.exe"];
+        assert_eq!(names.map(target_name), ["kernels", "kernels", "my-kernels", "a-b"]);
+    }
 
     #[test]
     fn a_program_knows_the_target_directory_that_it_lies_in() {

@@ -31,24 +31,30 @@ struct Made {
 }
 
 impl Store {
-    /// Throws away all runs but the newest `keep`; baselines stay, whatever their age.
+    /// Throws away all runs of this program but the newest `keep`; baselines stay, whatever their age.
     pub fn prune(&self, keep: usize) -> Result<Pruned, StoreError> {
         let _lock = Lock::take(&self.home)?;
         let runs = self.runs();
         let old = &runs[..runs.len().saturating_sub(keep)];
         let pruned_runs = old.iter().filter(|(_, path)| fs::remove_file(path).is_ok()).count();
-        let folders = [self.runs_folder(), self.baselines_folder(), self.executables_folder()];
+        let folders = [self.runs_folder(), self.executables_folder()];
+        let folders = folders.into_iter().chain(self.baseline_folders());
         let unfinished =
-            folders.iter().flat_map(|folder| files(folder)).filter(|p| is_temporary(p));
+            folders.flat_map(|folder| files(&folder)).filter(|path| is_temporary(path));
         for path in unfinished.filter(|path| !is_young(path)) {
             let _ = fs::remove_file(path);
         }
         Ok(Pruned { runs: pruned_runs, executables: self.prune_executables() })
     }
 
+    /// One folder for every baseline.
+    fn baseline_folders(&self) -> Vec<PathBuf> {
+        self.baselines().iter().map(|name| self.baselines_folder().join(name)).collect()
+    }
+
     fn prune_executables(&self) -> usize {
         let mut needed: BTreeSet<String> = BTreeSet::new();
-        for (_, path) in documents(&self.baselines_folder()) {
+        for (_, path) in self.baseline_folders().iter().flat_map(|folder| documents(folder)) {
             let made =
                 fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str::<Made>(&t).ok());
             match made {

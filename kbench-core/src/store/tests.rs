@@ -35,7 +35,7 @@ fn run(name: &str) -> Report {
 }
 
 fn store(folder: &Folder) -> Store {
-    Store::at(folder.path().join("deep/kbench"))
+    Store::at(folder.path().join("deep/kbench"), "kernels")
 }
 
 fn make_old(path: &Path) {
@@ -47,12 +47,12 @@ fn make_old(path: &Path) {
 fn a_run_is_kept_and_never_changed() {
     let folder = Folder::new();
     let store = store(&folder);
-    let path = store.keep_run(&run("b")).expect("kept");
-    store.keep_run(&run("a")).expect("kept");
+    let path = store.keep_run(&run("b"), None).expect("kept");
+    store.keep_run(&run("a"), None).expect("kept");
     assert_eq!(read_run(&path).expect("readable").rows.len(), run("b").rows.len());
     let names: Vec<String> = store.runs().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["a", "b"]);
-    let error = store.keep_run(&run("b")).expect_err("there already");
+    let error = store.keep_run(&run("b"), None).expect_err("there already");
     assert!(error.to_string().contains("never changed"), "{error}");
 }
 
@@ -61,17 +61,21 @@ fn a_baseline_is_a_run_by_name_and_the_last_one_of_a_name_counts() {
     let folder = Folder::new();
     let store = store(&folder);
     for name in ["a", "b"] {
-        let path = store.keep_run(&run(name)).expect("kept");
-        store.name_run(&path, "main").expect("named");
+        store.keep_run(&run(name), Some("main")).expect("kept");
     }
     assert_eq!(store.baseline("main").expect("there").run, "b");
-    let path = store.home().join("baselines/main.json");
+    let path = store.home().join("baselines/main/kernels.json");
     assert_eq!(store.baseline(path.to_str().expect("text")).expect("a path will do").run, "b");
     let error = store.baseline("mian").expect_err("not there").to_string();
     assert!(error.contains("did you mean `main`?"), "{error}");
-    let error = Store::at(folder.path()).baseline("main").expect_err("empty").to_string();
+    let error =
+        Store::at(folder.path(), "kernels").baseline("main").expect_err("empty").to_string();
     assert!(error.contains("--save-baseline NAME makes one"), "{error}");
     assert!(store.baseline("../runs/b").is_err());
+    let other = Store::at(store.home(), "other");
+    let error = other.baseline("main").expect_err("of another program").to_string();
+    assert!(error.contains("no run of `other`; it has: kernels"), "{error}");
+    assert!(other.runs().is_empty());
 }
 
 #[test]
@@ -85,12 +89,10 @@ fn pruning_keeps_what_is_new_and_what_has_a_name() {
     });
     for name in ["a", "b", "c", "d"] {
         let executable = (name == "a").then(|| old_program.clone());
-        let path = store.keep_run(&Report { executable, ..run(name) }).expect("kept");
-        if name == "a" {
-            store.name_run(&path, "main").expect("named");
-        }
+        let name_of = (name == "a").then_some("main");
+        store.keep_run(&Report { executable, ..run(name) }, name_of).expect("kept");
     }
-    let half = store.home().join("runs/.tmp-1-x.json");
+    let half = store.home().join("runs/kernels/.tmp-1-x.json");
     fs::write(&half, "{").expect("written");
     make_old(&half);
     for program in [&old_program, &new_program] {
@@ -129,7 +131,8 @@ fn a_folder_that_cannot_be_written_is_an_error_that_says_what_to_do() {
     let folder = Folder::new();
     let file = folder.path().join("file");
     fs::write(&file, "").expect("written");
-    let error = Store::at(file.join("kbench")).try_out().expect_err("a file").to_string();
+    let error =
+        Store::at(file.join("kbench"), "kernels").try_out().expect_err("a file").to_string();
     assert!(error.contains("set KBENCH_HOME"), "{error}");
 }
 
@@ -137,7 +140,7 @@ fn a_folder_that_cannot_be_written_is_an_error_that_says_what_to_do() {
 fn a_file_that_holds_no_run_is_named() {
     let folder = Folder::new();
     let store = store(&folder);
-    let path = store.keep_run(&run("a")).expect("kept");
+    let path = store.keep_run(&run("a"), None).expect("kept");
     let text = fs::read_to_string(&path).expect("there");
     fs::write(&path, &text[..text.len() / 2]).expect("cut");
     let error = read_run(&path).expect_err("cut off").to_string();

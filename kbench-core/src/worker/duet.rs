@@ -31,12 +31,11 @@ pub struct Duet<'a> {
 impl Launcher for Duet<'_> {
     fn launch(&self, launch: u64) -> Result<Box<dyn Link + '_>, LinkError> {
         let now = Side::new(self.now.launch(launch)?, Program::Now);
-        let (past, lost) = match self.past.launch(launch) {
-            Ok(link) => (Some(Side::new(link, Program::Past)), None),
-            Err(error) => (None, Some(error.to_string())),
-        };
         let order = Order::new(self.seed.rotate_left(29), launch);
-        Ok(Box::new(Pair { now, past, lost, order, failed: BTreeSet::new() }))
+        let (past, lost, failed) = (None, None, BTreeSet::new());
+        let mut pair = Pair { now, past, launcher: self.past, launch, lost, order, failed };
+        pair.start_past();
+        Ok(Box::new(pair))
     }
 
     fn is_fresh(&self) -> bool {
@@ -75,11 +74,16 @@ impl<'a> Side<'a> {
     }
 
     /// Takes its part of some cells; gives it as a request.
-    fn take(&mut self, cells: &[CellRequest], wanted: impl Fn(usize) -> bool) -> Vec<CellRequest> {
+    fn take(
+        &mut self,
+        cells: &[CellRequest],
+        is_meant: impl Fn(usize, usize) -> bool,
+    ) -> Vec<CellRequest> {
         self.cells.clear();
         let mut requests = Vec::new();
-        for (number, cell) in cells.iter().enumerate().filter(|(number, _)| wanted(*number)) {
-            let is_own = |row: &usize| cell.rows[*row].program == self.program;
+        for (number, cell) in cells.iter().enumerate() {
+            let is_own =
+                |row: &usize| cell.rows[*row].program == self.program && is_meant(number, *row);
             let rows: Vec<usize> = (0..cell.rows.len()).filter(is_own).collect();
             if rows.is_empty() {
                 continue;
@@ -192,6 +196,9 @@ fn renumbered(cells: &[SideCell], program: Program, reply: Reply) -> Vec<Reply> 
 struct Pair<'a> {
     now: Side<'a>,
     past: Option<Side<'a>>,
+    /// Where another of the older program comes from.
+    launcher: &'a dyn Launcher,
+    launch: u64,
     /// Why the older program is not there any more.
     lost: Option<String>,
     order: Order,
@@ -215,6 +222,14 @@ impl Link for Pair<'_> {
 }
 
 impl Pair<'_> {
+    /// Starts the older program, or notes why it cannot be.
+    fn start_past(&mut self) {
+        match self.launcher.launch(self.launch) {
+            Ok(link) => self.past = Some(Side::new(link, Program::Past)),
+            Err(error) => (self.past, self.lost) = (None, Some(error.to_string())),
+        }
+    }
+
     fn prepare(
         &mut self,
         preparation: &Preparation,
@@ -223,21 +238,38 @@ impl Pair<'_> {
         self.failed.clear();
         let part = |cells| Request::Prepare(Preparation { cells, ..preparation.clone() });
         let mut done = Done::default();
-        let cells = self.now.take(&preparation.cells, |_| true);
+        let cells = self.now.take(&preparation.cells, |_, _| true);
         if !cells.is_empty() {
             add(&mut done, self.now.ask(&part(cells), hear)?);
         }
         let is_left_out =
             |number: usize| self.now.cells.iter().any(|c| c.number == number && !c.is_prepared);
-        let past = match self.past.as_mut() {
-            Some(past) => past.take(&preparation.cells, |number| !is_left_out(number)),
-            None => {
-                self.give_up(&all_past_rows(&preparation.cells), hear);
-                Vec::new()
+        let wanted: Vec<usize> =
+            (0..preparation.cells.len()).filter(|number| !is_left_out(*number)).collect();
+        // A row that ends the older program is left out, and the others have another one. That comes to an end: each time
+        // a row fails.
+        loop {
+            let failed = self.failed.clone();
+            let is_meant = |number: usize, row: usize| {
+                wanted.contains(&number) && !failed.contains(&(number, row))
+            };
+            let Some(past) = self.past.as_mut() else {
+                let mut rows = all_past_rows(&preparation.cells);
+                rows.retain(|(number, row)| is_meant(*number, *row));
+                self.give_up(&rows, hear);
+                break;
+            };
+            let cells = past.take(&preparation.cells, is_meant);
+            if cells.is_empty() {
+                break;
             }
-        };
-        if !past.is_empty() {
-            self.ask_past(&part(past), &mut done, hear);
+            self.ask_past(&patient(part(cells)), &mut done, hear);
+            if self.past.is_some() {
+                break;
+            }
+            if self.failed.len() > failed.len() {
+                self.start_past();
+            }
         }
         Ok(done)
     }
@@ -338,6 +370,16 @@ impl Pair<'_> {
     }
 }
 
+/// A request to calibrate that takes its time: the program of today has calibrated the same cells in what there was.
+fn patient(mut request: Request) -> Request {
+    /// Longer than any run.
+    const SECONDS: f64 = 1e6;
+    if let Request::Prepare(Preparation { calibrate: Some(sampling), .. }) = &mut request {
+        sampling.patience_seconds = SECONDS;
+    }
+    request
+}
+
 fn all_past_rows(cells: &[CellRequest]) -> Vec<Numbers> {
     let of_cell = |(number, cell): (usize, &CellRequest)| -> Vec<Numbers> {
         let is_past = |row: &usize| cell.rows[*row].program == Program::Past;
@@ -366,13 +408,17 @@ fn note(failed: &mut BTreeSet<Numbers>, reply: &Reply) {
 /// The last block of one with the last of the other, and so on; what one had to repeat stays alone.
 fn together(mut now: Vec<Block>, mut past: Vec<Block>) -> Vec<Block> {
     let mut blocks = Vec::new();
-    while let Some(mut block) = now.pop().or_else(|| past.pop()) {
-        if let Some(other) = past.pop() {
-            block.samples.extend(other.samples);
-            block.requeued |= other.requeued;
-            block.throttled |= other.throttled;
-        }
-        blocks.push(block);
+    loop {
+        blocks.push(match (now.pop(), past.pop()) {
+            (None, None) => break,
+            (Some(alone), None) | (None, Some(alone)) => alone,
+            (Some(mut block), Some(other)) => {
+                block.samples.extend(other.samples);
+                block.requeued |= other.requeued;
+                block.throttled |= other.throttled;
+                block
+            }
+        });
     }
     blocks.reverse();
     blocks
