@@ -45,8 +45,8 @@ fn a_crossover_is_found_between_the_listed_sizes_and_the_threshold_is_judged() {
     let (document, run) = measured("linear", &flags);
     // A target is missed, and the gate says so.
     run.assert_code(102);
-    run.assert_stderr("1 target is missed");
-    run.assert_stderr("offset/f32/n=65536: speedup >= 100.0");
+    run.assert_stderr("1 beyond the limits of the gate");
+    run.assert_stderr("offset/f32/n=65536: target speedup >= 100.0");
 
     let offset = crossover(&document, "offset")[0];
     assert_near(offset, TRUTH);

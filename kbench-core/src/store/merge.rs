@@ -81,16 +81,15 @@ fn share(report: &Report) -> u64 {
 
 fn refuse_repetitions(parts: &[Report]) -> Result<(), MergeError> {
     // A kernel is never split, and what is said of it as a whole is said once.
-    let mut known: BTreeMap<(&str, &str, &str), &str> = BTreeMap::new();
-    for part in parts {
+    let mut known: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
+    for (number, part) in parts.iter().enumerate() {
         let machine = part.environment.machine.as_str();
         for row in &part.rows {
             let kernel = (row.kernel.as_str(), row.element.as_str(), machine);
-            if let Some(first) = known.insert(kernel, &part.run).filter(|first| *first != part.run)
-            {
+            if let Some(first) = known.insert(kernel, number).filter(|first| *first != number) {
                 return Err(MergeError::Twice {
                     row: format!("{} {}", row.kernel, row.element),
-                    first: first.to_owned(),
+                    first: parts[first].run.clone(),
                     second: part.run.clone(),
                     machine: machine.to_owned(),
                 });
@@ -281,6 +280,7 @@ mod tests {
         let part = |run, machine| part_of(run, machine, "a::one", None);
         let error = merge(vec![part("r1", "ma"), part("r2", "ma")]).expect_err("twice").to_string();
         assert!(error.contains("runs r1 and r2") && error.contains("machine ma"), "{error}");
+        assert!(merge(vec![part("r1", "ma"), part("r1", "ma")]).is_err(), "the same file twice");
         let merged = merge(vec![part("r1", "ma"), part("r2", "mb")]).expect("two machines");
         assert_eq!(merged.parts.len(), 2);
         assert!(matches!(merge(Vec::new()), Err(MergeError::Nothing)));
