@@ -40,6 +40,14 @@ impl Finished {
         );
     }
 
+    /// That a sentence was printed, wherever its lines were broken.
+    #[track_caller]
+    pub(crate) fn assert_says(&self, sentence: &str) {
+        let words: Vec<&str> = self.stdout.split_whitespace().collect();
+        let said = words.join(" ").contains(sentence);
+        assert!(said, "no `{sentence}` in the words of stdout:\n{}\n{}", self.stdout, self.stderr);
+    }
+
     #[track_caller]
     pub(crate) fn assert_stderr(&self, part: &str) {
         assert!(

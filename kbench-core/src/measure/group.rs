@@ -110,24 +110,28 @@ impl<'a> Group<'a> {
     fn harmonise(&mut self) {
         for RosterCell { cell, rows } in &self.roster.cells {
             let known = &mut self.measured.rows[*cell];
+            let planned = &self.assignment.plan.cells[*cell];
             let mut calibrated: Vec<(usize, RowCalibration)> =
                 rows.iter().filter_map(|row| Some((*row, known[*row].calibration?))).collect();
             calibrated.sort_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
-            let planned = &self.assignment.plan.cells[*cell];
             let mut leaders: BTreeMap<Mode, RowCalibration> = BTreeMap::new();
             for (row, calibration) in calibrated {
                 let mode = planned.row_at(row).mode;
                 match leaders.get(&mode).filter(|leader| calibration.is_like(leader)) {
-                    Some(RowCalibration { calls, wash_out, .. }) => {
-                        known[row].calibration = Some(RowCalibration {
-                            calls: *calls,
-                            wash_out: *wash_out,
-                            ..calibration
-                        });
+                    Some(leader) => {
+                        known[row].calibration = Some(calibration.with_calls_of(leader))
                     }
                     None => {
                         leaders.insert(mode, calibration);
                     }
+                }
+            }
+            for row in 0..planned.rows.len().min(known.len()) {
+                let former = known.get(planned.past_of(row)).and_then(|past| past.calibration);
+                if let (Some(today), Some(former)) = (known[row].calibration, former)
+                    && today.is_akin(&former)
+                {
+                    known[planned.past_of(row)].calibration = Some(former.with_calls_of(&today));
                 }
             }
         }

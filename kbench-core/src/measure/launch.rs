@@ -123,6 +123,8 @@ impl<'a> Group<'a> {
             seconds,
             quiet: self.measured.measurement.quiet_level(),
             announce: !self.losses.is_empty(),
+            settle: false,
+            processor: None,
         }
     }
 

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::block::{sample, visit};
 use super::calibrate::{RowCalibration, calibrate, nanoseconds};
 use super::checks;
+use super::cpu;
 use super::devices::{Devices, Workshop};
 use super::protocol::{
     Block, Done, FailedRow, InspectedRow, PROTOCOL, Place, Preparation, PreparedCell, Reply,
@@ -106,6 +107,7 @@ impl<'r> Worker<'r> {
             None => say(Reply::Done(Done {
                 inside_seconds: self.inside / 1e9,
                 calibration_seconds: self.calibration_seconds,
+                processor: cpu::current(),
             })),
         }
     }
@@ -195,7 +197,7 @@ impl<'r> Worker<'r> {
     }
 
     fn measure(&mut self, visits: &Visits, say: &mut Say<'_>) -> Result<(), String> {
-        let Visits { cells, seconds, quiet, announce } = visits;
+        let Visits { cells, seconds, quiet, announce, settle, processor } = visits;
         for visit in cells {
             self.validate(visit)?;
         }
@@ -217,7 +219,8 @@ impl<'r> Worker<'r> {
                 }
                 is_first = false;
                 left[next] -= 1;
-                let mut block = self.visit(&mut visits[next], *announce, say);
+                processor.inspect(|processor| cpu::move_to(*processor));
+                let mut block = self.visit(&mut visits[next], (*announce, *settle), say);
                 if visits[next].rows.is_empty() {
                     left[next] = 0;
                     continue;
@@ -256,15 +259,27 @@ impl<'r> Worker<'r> {
     }
 
     /// One block; rows that fail are taken off the visit.
-    fn visit(&mut self, request: &mut Visit, announce: bool, say: &mut Say<'_>) -> Block {
+    fn visit(
+        &mut self,
+        request: &mut Visit,
+        (announce, settle): (bool, bool),
+        say: &mut Say<'_>,
+    ) -> Block {
         let Some(Some(subject)) = self.subjects.get_mut(request.cell) else {
             unreachable!("visits are validated")
         };
         let mut faults = Vec::new();
-        if !subject.is_warm {
-            subject.is_warm = true;
-            for row in &request.rows {
-                say(Reply::Calling(Place { cell: request.cell, row: Some(row.row) }));
+        // Rows share their data: where another process has used the caches, one of them brings it back for all.
+        let unreported = match (subject.is_warm, settle) {
+            (false, _) => request.rows.len(),
+            (true, settle) => usize::from(settle),
+        };
+        let is_told = announce || !std::mem::replace(&mut subject.is_warm, true);
+        if unreported > 0 {
+            for row in request.rows.iter().take(unreported) {
+                if is_told {
+                    say(Reply::Calling(Place { cell: request.cell, row: Some(row.row) }));
+                }
                 match sample(subject, row.row, &row.calibration) {
                     Ok(block::Timed { wash_out, sample }) => {
                         self.inside += nanoseconds(wash_out) + nanoseconds(sample.time);
@@ -273,7 +288,9 @@ impl<'r> Worker<'r> {
                 }
             }
             request.rows.retain(|row| faults.iter().all(|(failed, _)| *failed != row.row));
-            say(Reply::Called);
+            if is_told {
+                say(Reply::Called);
+            }
         }
         let cell = request.cell;
         let mut announced = |row| {

@@ -27,6 +27,10 @@ const LONG_CALL: f64 = 1e8;
 /// Rows whose calls take no more than this many times as long as those of another are given as many of them.
 const ALIKE: f64 = 1.25;
 
+/// The same for a row and its former self. Where caches are not as either left them, the number of calls is part of what is
+/// measured; and calibration, which sees each of them once, may have met the one on a slower processor than the other.
+const AKIN: f64 = 4.0;
+
 /// Calls per sample of one row.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RowCalibration {
@@ -79,6 +83,17 @@ impl RowCalibration {
     pub(crate) fn is_like(&self, other: &RowCalibration) -> bool {
         let batches = self.calls.batches.max(other.calls.batches);
         batches == 1 && self.estimate <= ALIKE * other.estimate
+    }
+
+    /// The same with as many calls as another.
+    pub(crate) fn with_calls_of(self, other: &RowCalibration) -> Self {
+        RowCalibration { calls: other.calls, wash_out: other.wash_out, ..self }
+    }
+
+    /// Whether a row can be given as many calls as this one, which is the same row of another build.
+    pub(crate) fn is_akin(&self, other: &RowCalibration) -> bool {
+        let ratio = self.estimate / other.estimate;
+        self.returned_bytes == other.returned_bytes && (1.0 / AKIN..=AKIN).contains(&ratio)
     }
 
     /// The same with about `factor` times as many calls, at least one.

@@ -2,9 +2,12 @@
 //!
 //! A kept program of another day and the one of today are two processes that live side by side. To their controller they
 //! are one worker whose cells have rows of both ([`Program`]): a block of a cell is a block of one process and then one of
-//! the other, with a coin for who comes first, and its samples together. So what the machine does from one moment to the
-//! next is the same for both, launches sample the placement of both, and a row is compared with its former self in the way
-//! in which it is compared with its base.
+//! the other, with a coin for who comes first, and its samples together. Who comes second runs where the first one did. So
+//! what the machine does from one moment to the next is the same for both, launches sample the placement of both, and a row
+//! is compared with its former self in the way in which it is compared with its base.
+//!
+//! Their data is not the same, though. A system is apt to hand the pages that one process gave back to the next one that
+//! asks, so that who asks first has the same pages in every launch. So they take turns in that, too.
 //!
 //! Whatever befalls the older program costs its own rows, and never the run.
 
@@ -17,6 +20,7 @@ use super::protocol::{
     Block, CellRequest, Done, FailedRow, Place, Preparation, PreparedCell, Program, Reply, Request,
     Visit, VisitRow, VisitedBlock, Visits,
 };
+use super::quiet::Quiet;
 
 /// Launches of two programs at once.
 pub struct Duet<'a> {
@@ -230,24 +234,42 @@ impl Pair<'_> {
         }
     }
 
+    /// Lets both make their data. Cells that are calibrated are first made by the program of today: what it leaves out for
+    /// want of time, the older one need not make.
     fn prepare(
         &mut self,
         preparation: &Preparation,
         hear: &mut dyn FnMut(Reply),
     ) -> Result<Done, LinkError> {
         self.failed.clear();
-        let part = |cells| Request::Prepare(Preparation { cells, ..preparation.clone() });
         let mut done = Done::default();
+        let past_is_first = preparation.calibrate.is_none() && self.order.permutation(2)[0] == 1;
+        if past_is_first {
+            self.prepare_past(preparation, &mut done, hear);
+        }
         let cells = self.now.take(&preparation.cells, |_, _| true);
         if !cells.is_empty() {
-            add(&mut done, self.now.ask(&part(cells), hear)?);
+            let request = Request::Prepare(Preparation { cells, ..preparation.clone() });
+            add(&mut done, self.now.ask(&request, hear)?);
         }
+        if !past_is_first {
+            self.prepare_past(preparation, &mut done, hear);
+        }
+        Ok(done)
+    }
+
+    /// Lets the older program make its data. A row that ends it is left out, and the others have another process; that comes
+    /// to an end, because each time a row fails.
+    fn prepare_past(
+        &mut self,
+        preparation: &Preparation,
+        done: &mut Done,
+        hear: &mut dyn FnMut(Reply),
+    ) {
         let is_left_out =
             |number: usize| self.now.cells.iter().any(|c| c.number == number && !c.is_prepared);
         let wanted: Vec<usize> =
             (0..preparation.cells.len()).filter(|number| !is_left_out(*number)).collect();
-        // A row that ends the older program is left out, and the others have another one. That comes to an end: each time
-        // a row fails.
         loop {
             let failed = self.failed.clone();
             let is_meant = |number: usize, row: usize| {
@@ -256,22 +278,21 @@ impl Pair<'_> {
             let Some(past) = self.past.as_mut() else {
                 let mut rows = all_past_rows(&preparation.cells);
                 rows.retain(|(number, row)| is_meant(*number, *row));
-                self.give_up(&rows, hear);
-                break;
+                return self.give_up(&rows, hear);
             };
             let cells = past.take(&preparation.cells, is_meant);
             if cells.is_empty() {
-                break;
+                return;
             }
-            self.ask_past(&patient(part(cells)), &mut done, hear);
+            let request = Request::Prepare(patient(Preparation { cells, ..preparation.clone() }));
+            self.ask_past(&request, done, hear);
             if self.past.is_some() {
-                break;
+                return;
             }
             if self.failed.len() > failed.len() {
                 self.start_past();
             }
         }
-        Ok(done)
     }
 
     /// Visits the cells round-robin, each block of the one followed by one of the other.
@@ -280,6 +301,7 @@ impl Pair<'_> {
         let time = Duration::try_from_secs_f64(visits.seconds.max(0.0)).unwrap_or_default();
         let mut left: Vec<u32> = visits.cells.iter().map(|visit| visit.blocks).collect();
         let (mut done, mut is_first) = (Done::default(), true);
+        let mut quiet = Quiet::new(visits.quiet);
         while left.iter().any(|blocks| *blocks > 0) {
             for next in self.order.permutation(left.len()) {
                 if left[next] == 0 {
@@ -293,12 +315,14 @@ impl Pair<'_> {
                 is_first = false;
                 left[next] -= 1;
                 let visit = &visits.cells[next];
-                let limits = Visits { cells: Vec::new(), seconds: rest.as_secs_f64(), ..*visits };
+                let (cells, seconds) = (Vec::new(), rest.as_secs_f64());
+                let limits = Visits { cells, seconds, quiet: quiet.level(), ..*visits };
                 let blocks = self.both(visit, &limits, &mut done, hear)?;
                 if blocks.is_empty() {
                     left[next] = 0;
                 }
                 for block in blocks {
+                    quiet.note(&block);
                     hear(Reply::Block(VisitedBlock { cell: visit.cell, block }));
                 }
             }
@@ -314,39 +338,60 @@ impl Pair<'_> {
         done: &mut Done,
         hear: &mut dyn FnMut(Reply),
     ) -> Result<Vec<Block>, LinkError> {
-        let ask = |visit| Request::Measure(Visits { cells: vec![visit], ..limits.clone() });
+        let ask = |visit, processor| {
+            Request::Measure(Visits {
+                cells: vec![visit],
+                settle: true,
+                processor,
+                ..limits.clone()
+            })
+        };
         let (mut now, mut past) = (Vec::new(), Vec::new());
+        // Where the first one was, the second one goes.
+        let mut processor = None;
         for turn in self.order.permutation(2) {
             if turn == 0
                 && let Some(own) = self.now.visit(visit, &self.failed)
             {
                 let failed = &mut self.failed;
-                let asked = self.now.ask(&ask(own), &mut |reply| {
+                let asked = self.now.ask(&ask(own, processor), &mut |reply| {
                     note(failed, &reply);
                     keep(&mut now, reply, hear);
                 })?;
+                processor = asked.processor;
                 add(done, asked);
             }
             let own = self.past.as_ref().and_then(|past| past.visit(visit, &self.failed));
             if turn == 1
                 && let Some(own) = own
             {
-                self.ask_past(&ask(own), done, &mut |reply| keep(&mut past, reply, hear));
+                let request = ask(own, processor);
+                processor =
+                    self.ask_past(&request, done, &mut |reply| keep(&mut past, reply, hear));
             }
         }
         Ok(together(now, past))
     }
 
     /// Asks the older program; should it end, its rows fail, and the other goes on alone.
-    fn ask_past(&mut self, request: &Request, done: &mut Done, hear: &mut dyn FnMut(Reply)) {
-        let Some(past) = self.past.as_mut() else { return };
+    /// Gives the processor on which it was.
+    fn ask_past(
+        &mut self,
+        request: &Request,
+        done: &mut Done,
+        hear: &mut dyn FnMut(Reply),
+    ) -> Option<usize> {
+        let past = self.past.as_mut()?;
         let failed = &mut self.failed;
         let asked = past.ask(request, &mut |reply| {
             note(failed, &reply);
             hear(reply);
         });
         match asked {
-            Ok(asked) => add(done, asked),
+            Ok(asked) => {
+                add(done, asked);
+                asked.processor
+            }
             Err(error) => {
                 // Who gave up has said which row it was.
                 let resigned = matches!(error, LinkError::Resigned);
@@ -354,6 +399,7 @@ impl Pair<'_> {
                 self.lost = Some(error.to_string());
                 self.past = None;
                 self.give_up(&guilty, hear);
+                None
             }
         }
     }
@@ -370,14 +416,14 @@ impl Pair<'_> {
     }
 }
 
-/// A request to calibrate that takes its time: the program of today has calibrated the same cells in what there was.
-fn patient(mut request: Request) -> Request {
+/// Calibration that takes its time: the program of today has calibrated the same cells in what there was.
+fn patient(mut preparation: Preparation) -> Preparation {
     /// Longer than any run.
     const SECONDS: f64 = 1e6;
-    if let Request::Prepare(Preparation { calibrate: Some(sampling), .. }) = &mut request {
+    if let Some(sampling) = preparation.calibrate.as_mut() {
         sampling.patience_seconds = SECONDS;
     }
-    request
+    preparation
 }
 
 fn all_past_rows(cells: &[CellRequest]) -> Vec<Numbers> {

@@ -14,6 +14,7 @@ mod answer;
 mod block;
 mod calibrate;
 mod checks;
+mod cpu;
 mod devices;
 mod duet;
 mod link;

@@ -191,6 +191,12 @@ pub struct Visits {
     /// Whether every sample is announced: a worker has ended, and nobody knows why.
     #[serde(default)]
     pub announce: bool,
+    /// Whether another process was measured since the last request, so that caches are not as this one left them.
+    #[serde(default)]
+    pub settle: bool,
+    /// The processor to run on, if that is allowed: the one on which that other process was.
+    #[serde(default)]
+    pub processor: Option<usize>,
 }
 
 /// Blocks of one cell.
@@ -350,6 +356,9 @@ pub struct Done {
     pub inside_seconds: f64,
     /// Seconds of it that were spent calibrating, inside or not.
     pub calibration_seconds: f64,
+    /// The processor on which it ended; none where the system does not tell.
+    #[serde(default)]
+    pub processor: Option<usize>,
 }
 
 impl Reply {

@@ -77,7 +77,7 @@ fn blocks(replies: &[Reply]) -> Vec<&VisitedBlock> {
 }
 
 fn visits(cells: Vec<Visit>) -> Visits {
-    Visits { cells, seconds: 10.0, quiet: None, announce: false }
+    Visits { cells, seconds: 10.0, quiet: None, announce: false, settle: false, processor: None }
 }
 
 fn measure(cells: Vec<Visit>) -> Request {
