@@ -19,17 +19,18 @@ build() { # NAME PER CENT
     local program
     program=$(PLANTED=$2 cargo bench --bench gate --no-run --message-format=json 2>/dev/null |
         sed -n 's/.*"executable":"\([^"]*gate-[^"]*\)".*/\1/p' | tail -1)
-    cp "$program" "$work/$1"
+    # Runs are kept by the name of their program.
+    mkdir "$work/$1" && cp "$program" "$work/$1/gate"
 }
 build same 0
 build slow "$planted"
 
-"$work/same" --bench --budget 4s --save-baseline main >/dev/null 2>&1
+"$work/same/gate" --bench --budget 4s --save-baseline main >/dev/null 2>&1
 declare -A failed=([same]=0 [slow]=0)
 for ((run = 1; run <= runs; run++)); do
     for build in same slow; do
         code=0
-        "$work/$build" --bench --baseline main --gate "$limit" --budget "$budget" \
+        "$work/$build/gate" --bench --baseline main --gate "$limit" --budget "$budget" \
             --export csv="$work/run.csv" >/dev/null 2>"$work/errors" || code=$?
         case $code in
             0) ;;

@@ -1,6 +1,6 @@
 //! The measuring stage with workers that live in this process but count as launches of their own.
 
-use std::cell::Cell as Counter;
+use std::cell::{Cell as Counter, RefCell};
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -11,8 +11,8 @@ use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
 use crate::registry::tests::{Double, right, variant_of_double};
 use crate::worker::{
-    DeviceRequest, Done, Duet, Launcher, Link, LinkError, Place, Reply, Request, SameProcess,
-    Worker,
+    DeviceRequest, Done, Duet, Launcher, Link, LinkError, Place, Program, Reply, Request,
+    SameProcess, Worker,
 };
 
 /// Right, and slow enough to fill a budget with a few calls.
@@ -79,6 +79,33 @@ impl Link for MeddledLink<'_> {
     }
 }
 
+/// What was asked of which program, and how that ended.
+type Log = RefCell<Vec<(Program, Request, Done)>>;
+
+/// Launches that are written down.
+struct Noted<'a>(Program, &'a dyn Launcher, &'a Log);
+
+impl Launcher for Noted<'_> {
+    fn launch(&self, launch: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+        Ok(Box::new(NotedLink(self, self.1.launch(launch)?)))
+    }
+
+    fn is_fresh(&self) -> bool {
+        true
+    }
+}
+
+struct NotedLink<'a>(&'a Noted<'a>, Box<dyn Link + 'a>);
+
+impl Link for NotedLink<'_> {
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+        let NotedLink(Noted(program, _, log), link) = self;
+        let done = link.ask(request, hear)?;
+        log.borrow_mut().push((*program, request.clone(), done));
+        Ok(done)
+    }
+}
+
 struct Bench {
     registry: Registry,
     plan: Plan,
@@ -95,6 +122,13 @@ impl Bench {
 
     fn measure(&self, launcher: &dyn Launcher) -> Measured {
         self.measure_by(launcher, &Rules::default())
+    }
+
+    /// All rows, in turns with those of an older program.
+    fn measure_beside(&self, now: &dyn Launcher, past: &dyn Launcher) -> Measured {
+        let has = |cell: &crate::plan::Cell| vec![true; cell.rows.len()];
+        let rows: Vec<Vec<bool>> = self.plan.cells.iter().map(has).collect();
+        self.measure_with(&Duet { now, past, seed: 1 }, &Rules::default(), &rows)
     }
 
     fn measure_by(&self, launcher: &dyn Launcher, judge: &dyn Judge) -> Measured {
@@ -156,11 +190,8 @@ fn beside(past: &[&'static VariantEntry]) -> (Bench, Measured) {
     let effort = Effort { samples: Some(16), launches: Some(4), ..Effort::default() };
     let bench = Bench::new(&pair(), effort);
     let older = Registry::of(past.iter().copied()).expect("fine");
-    let has = |cell: &crate::plan::Cell| vec![true; cell.rows.len()];
-    let rows: Vec<Vec<bool>> = bench.plan.cells.iter().map(has).collect();
     let (now, past) = (Again(&bench.registry), Again(&older));
-    let duet = Duet { now: &now, past: &past, seed: 1 };
-    let measured = bench.measure_with(&duet, &Rules::default(), &rows);
+    let measured = bench.measure_beside(&now, &past);
     (bench, measured)
 }
 
@@ -182,6 +213,49 @@ fn an_older_program_is_measured_block_by_block_beside_this_one() {
         let found = crate::infer::compare(&seen, slow, 0, Look::ONLY).expect("enough");
         assert!(found.speedup > 1.2, "{}: {found:?}", cell.name());
     }
+}
+
+/// Whatever differs between both besides the program would be taken for a difference of the programs.
+#[test]
+fn an_older_program_has_the_same_processor_caches_and_calls() {
+    fn calibrated(reply: &mut Reply, estimate: f64, calls: u64) {
+        let Reply::Prepared(prepared) = reply else { return };
+        for calibration in prepared.calibrations.iter_mut().flatten() {
+            (calibration.estimate, calibration.calls.per_batch) = (estimate, calls);
+        }
+    }
+    let effort = Effort { samples: Some(24), launches: Some(12), ..Effort::default() };
+    let bench = Bench::new(&pair(), effort);
+    let meddled = |reply| Meddled { registry: &bench.registry, request: |_| {}, reply };
+    let now = meddled(|reply| calibrated(reply, 1e3, 30));
+    let past = meddled(|reply| calibrated(reply, 2e3, 15));
+    let log = Log::default();
+    let (now, past) = (Noted(Program::Now, &now, &log), Noted(Program::Past, &past, &log));
+    bench.measure_beside(&now, &past);
+    let mut blocks = Vec::new();
+    let mut prepared = Vec::new();
+    for (program, request, done) in log.take() {
+        match request {
+            Request::Measure(visits) => blocks.push((program, visits, done)),
+            Request::Prepare(preparation) if preparation.calibrate.is_none() => {
+                prepared.push(program);
+            }
+            _ => {}
+        }
+    }
+    for turn in blocks.chunks(2) {
+        let [(one, first, done), (other, second, _)] = turn else { panic!("{turn:?}") };
+        assert_ne!(one, other);
+        assert_eq!((first.processor, second.processor), (None, done.processor));
+        assert!(first.settle && second.settle);
+        let calls = |visits: &crate::worker::Visits| -> Vec<_> {
+            visits.cells[0].rows.iter().map(|row| row.calibration.calls).collect()
+        };
+        assert_eq!(calls(first), calls(second));
+    }
+    let first: Vec<Program> = prepared.chunks(2).map(|turn| turn[0]).collect();
+    assert!(first.contains(&Program::Now) && first.contains(&Program::Past), "{first:?}");
+    assert!(blocks.iter().any(|(program, ..)| *program == Program::Past));
 }
 
 #[test]

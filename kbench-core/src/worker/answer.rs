@@ -270,11 +270,9 @@ impl<'r> Worker<'r> {
         };
         let mut faults = Vec::new();
         // Rows share their data: where another process has used the caches, one of them brings it back for all.
-        let unreported = match (subject.is_warm, settle) {
-            (false, _) => request.rows.len(),
-            (true, settle) => usize::from(settle),
-        };
-        let is_told = announce || !std::mem::replace(&mut subject.is_warm, true);
+        let was_warm = std::mem::replace(&mut subject.is_warm, true);
+        let unreported = if was_warm { usize::from(settle) } else { request.rows.len() };
+        let is_told = announce || !was_warm;
         if unreported > 0 {
             for row in request.rows.iter().take(unreported) {
                 if is_told {

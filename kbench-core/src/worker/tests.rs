@@ -126,6 +126,25 @@ fn a_block_on_a_busy_machine_is_taken_again_but_not_for_ever() {
 }
 
 #[test]
+fn who_settles_takes_one_sample_that_is_not_reported_before_each_block() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
+    let visits = Visits { settle: true, announce: true, ..visits(vec![visit(&prepared[0], 3)]) };
+    let replies = answers(&mut worker, &Request::Measure(visits));
+    let mut announced = vec![0];
+    for reply in &replies {
+        match reply {
+            Reply::Calling(_) => *announced.last_mut().expect("one") += 1,
+            Reply::Block(_) => announced.push(0),
+            _ => {}
+        }
+    }
+    assert_eq!(blocks(&replies).len(), 3);
+    assert_eq!(announced, [6, 5, 5, 0], "the first block has one of each row");
+}
+
+#[test]
 fn a_launch_that_is_late_takes_one_block() {
     let registry = registry();
     let mut worker = Worker::new(&registry);
