@@ -148,18 +148,23 @@ fn another_machine_is_told_by_what_figures_depend_on() {
 #[test]
 fn a_trend_has_a_new_level_where_a_row_changed_and_not_where_the_machine_did() {
     let mut trends = Trends::default();
+    let is_wanted = |row: &RowReport| row.name.ends_with("n=1024");
     let noise: Vec<f64> = with_seed(3, || normal(20));
     for (i, noise) in noise.iter().enumerate() {
         let factor = if i < 12 { 1.0 } else { 1.2 };
         let machine = if i < 6 { 1.0 } else { 1.5 };
         let report = run_of(factor * (0.01 * noise).exp(), machine);
-        trends.add(&Report { run: format!("run{i:02}"), ..report }, &Machine::of(&run()));
+        trends.add(
+            &Report { run: format!("run{i:02}"), ..report },
+            &Machine::of(&run()),
+            is_wanted,
+        );
     }
     let mut stranger = run();
     stranger.environment.cpu = "Slow 1".into();
-    trends.add(&stranger, &Machine::of(&run()));
+    trends.add(&stranger, &Machine::of(&run()), is_wanted);
     assert_eq!((trends.runs, trends.foreign), (20, 1));
-    let found = trends.of(|key| key.name.ends_with("n=1024"));
+    let found = trends.all();
     assert!(!found.is_empty());
     for trend in found {
         assert_eq!((trend.points.len(), trend.changes.as_slice()), (20, &[12][..]), "{trend:?}");

@@ -26,15 +26,20 @@ pub struct Trends {
 }
 
 impl Trends {
-    /// Takes in the next run, if it is of the machine.
-    pub fn add(&mut self, run: &Report, here: &Machine<'_>) {
+    /// Takes in the rows that are wanted of the next run, if it is of the machine.
+    pub fn add(
+        &mut self,
+        run: &Report,
+        here: &Machine<'_>,
+        is_wanted: impl Fn(&RowReport) -> bool,
+    ) {
         if !differences(&Machine::of(run), here).is_empty() {
             self.foreign += 1;
             return;
         }
         self.runs += 1;
         let anchored = values(run);
-        for row in &run.rows {
+        for row in run.rows.iter().filter(|row| is_wanted(row)) {
             let key = row.key();
             if let (Some(anchored), Some(time_ns)) = (anchored.get(&key), row.time_ns) {
                 let point = Point { anchored: *anchored, shown: point(run, row, time_ns) };
@@ -43,13 +48,9 @@ impl Trends {
         }
     }
 
-    /// The trends of rows that are wanted, in the order of their names.
-    pub fn of(&self, is_wanted: impl Fn(&RowKey) -> bool) -> Vec<Trend> {
-        self.rows
-            .iter()
-            .filter(|(key, _)| is_wanted(key))
-            .map(|(key, row)| trend(key, row))
-            .collect()
+    /// The trends of all rows, in the order of their names.
+    pub fn all(&self) -> Vec<Trend> {
+        self.rows.iter().map(|(key, row)| trend(key, row)).collect()
     }
 }
 

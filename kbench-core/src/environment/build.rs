@@ -18,9 +18,26 @@ pub(super) fn target_cpu(flags: &str) -> Option<&str> {
     })
 }
 
+/// The name of a target without the digits that cargo adds to it, which another build changes.
+pub(crate) fn target_name(file: &str) -> &str {
+    let stem = file.strip_suffix(".exe").unwrap_or(file);
+    match stem.rsplit_once('-') {
+        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
+            name
+        }
+        _ => stem,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_target_is_the_same_in_every_build() {
+        let names = ["kernels-0123456789abcdef", "kernels", "my-kernels", "a-b.exe"];
+        assert_eq!(names.map(target_name), ["kernels", "kernels", "my-kernels", "a-b"]);
+    }
 
     #[test]
     fn the_processor_is_found_in_every_way_to_write_it() {

@@ -12,6 +12,7 @@ mod processor;
 mod root;
 mod throttle;
 
+pub(crate) use build::target_name;
 pub use container::Container;
 pub use doubt::Conduct;
 pub use load::{CpuTimes, Usage};

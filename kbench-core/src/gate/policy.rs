@@ -5,6 +5,8 @@ use std::str::FromStr;
 
 use serde::Deserialize;
 
+use crate::plan::nearest;
+
 /// Memory of a call may grow by this share where nobody says otherwise.
 const MEMORY: f64 = 0.20;
 
@@ -56,9 +58,16 @@ impl Policy {
 
     /// The limit of a kernel's time.
     pub fn time_limit(&self, kernel: &str) -> f64 {
-        let name = kernel.rsplit("::").next().unwrap_or(kernel);
-        let own = self.kernels.get(kernel).or_else(|| self.kernels.get(name));
+        let own = self.kernels.get(kernel).or_else(|| self.kernels.get(name_of(kernel)));
         own.copied().unwrap_or(self.time)
+    }
+
+    /// Limits of kernels that are not among some, each with the one that may have been meant. Other programs may have limits
+    /// in the same file, so that a name that resembles none is nobody's mistake.
+    pub fn misspelt<'a>(&'a self, kernels: &'a [String]) -> Vec<(&'a str, &'a str)> {
+        let names = || kernels.iter().flat_map(|path| [path.as_str(), name_of(path)]);
+        let unknown = self.kernels.keys().filter(|limited| names().all(|name| name != *limited));
+        unknown.filter_map(|limited| Some((limited.as_str(), nearest(limited, names())?))).collect()
     }
 
     /// The same with the limits of a file, of which only the table `gate` is read:
@@ -122,6 +131,11 @@ impl FromStr for Policy {
     }
 }
 
+/// The name at the end of a kernel's path.
+fn name_of(path: &str) -> &str {
+    path.rsplit("::").next().unwrap_or(path)
+}
+
 /// `5%` as a share.
 fn share(text: &str) -> Result<f64, PolicyError> {
     let wrong = || PolicyError::Limit(text.to_owned());
@@ -134,6 +148,15 @@ fn share(text: &str) -> Result<f64, PolicyError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_of_a_kernel_that_is_misspelt_is_noticed() {
+        let file =
+            "[gate.kernels]\nsaxpi = '1%'\nsaxpy = '1%'\n'mine::dto' = '1%'\nelsewhere = '1%'";
+        let policy = "5%".parse::<Policy>().expect("a limit").with_file(file).expect("limits");
+        let kernels = ["mine::saxpy", "mine::dot"].map(String::from);
+        assert_eq!(policy.misspelt(&kernels), [("mine::dto", "mine::dot"), ("saxpi", "saxpy")]);
+    }
 
     #[test]
     fn a_limit_is_a_percentage_or_a_policy() {

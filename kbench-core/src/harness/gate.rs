@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::Exit;
 use super::output::say;
-use crate::gate::{Ruling, summary};
+use crate::gate::{Policy, Ruling, summary};
 use crate::report::Report;
 use crate::store::write_atomically;
 
@@ -35,8 +35,16 @@ pub(super) fn file() -> Result<Option<(PathBuf, String)>, String> {
 }
 
 /// Says what the gate found.
-pub(super) fn tell(report: &Report, ruling: &Ruling) -> Exit {
+pub(super) fn tell(report: &Report, policy: &Policy, ruling: &Ruling) -> Exit {
     let Ruling { blocked, to_explain, open, wide } = ruling;
+    // Where kernels were filtered out, the limit may be of one of these.
+    for (limited, near) in
+        policy.misspelt(&report.plan.kernels).iter().filter(|_| report.filtered_out == 0)
+    {
+        say(&format!(
+            "warning: {FILE} limits the kernel `{limited}`, which there is not; did you mean `{near}`?"
+        ));
+    }
     if report.baseline.is_none() {
         say("note: --gate without --baseline judges targets alone");
     }

@@ -4,6 +4,7 @@
 
 mod against;
 mod arguments;
+mod chosen;
 mod duration;
 mod exit;
 mod flags;
@@ -140,9 +141,11 @@ fn deliver(report: &Report, options: &Options) -> Exit {
         }
     };
     let written = stored::write(report, options);
-    let ruling = options.gate.as_ref().map(|policy| policy.judge(report));
-    let gate = ruling.as_ref().map_or(Exit::Fine, |ruling| gate::tell(report, ruling));
-    let summary = gate::write_summary(report, ruling.as_ref(), options.summary.as_deref());
+    let ruled = options.gate.as_ref().map(|policy| (policy, policy.judge(report)));
+    let gate =
+        ruled.as_ref().map_or(Exit::Fine, |(policy, ruling)| gate::tell(report, policy, ruling));
+    let ruling = ruled.as_ref().map(|(_, ruling)| ruling);
+    let summary = gate::write_summary(report, ruling, options.summary.as_deref());
     printed.or(written).or(outcome(report)).or(gate).or(summary)
 }
 

@@ -1,11 +1,11 @@
 //! Runs that are kept: shown without measuring anything.
 
 use super::against::Against;
+use super::chosen::{choose, is_chosen};
 use super::output::{Export, print, say, write_exports};
 use super::{Exit, Failure, Options, deliver};
 use crate::baseline::{Machine, Trends};
 use crate::environment::Environment;
-use crate::plan::Selection;
 use crate::report::{self, Format, Report, RowKey, RowReport};
 use crate::store::{Store, merge, read_run};
 use std::collections::HashSet;
@@ -17,6 +17,7 @@ pub(super) fn load(options: &Options) -> Result<Exit, Failure> {
     let store = Store::find();
     let name = options.load_baseline.as_deref().unwrap_or_default();
     let mut report = store.baseline(name)?;
+    select(&mut report, options)?;
     if let Some(baseline) = options.baseline.as_deref() {
         let against = Against::stored(&store, baseline, &report).map_err(Failure::Refused)?;
         against.put_beside(&store, &mut report);
@@ -30,8 +31,19 @@ pub(super) fn merged(options: &Options) -> Result<Exit, Failure> {
     for path in documents(&options.merge)? {
         parts.push(read_run(&path)?);
     }
-    let report = merge(parts).map_err(|error| Failure::Refused(error.to_string()))?;
+    let mut report = merge(parts).map_err(|error| Failure::Refused(error.to_string()))?;
+    select(&mut report, options)?;
     Ok(deliver(&report, options))
+}
+
+/// Leaves what flags select; an error if that is nothing of what there was.
+fn select(report: &mut Report, options: &Options) -> Result<(), Failure> {
+    let before = report.rows.len();
+    choose(report, &options.configuration.selection);
+    if report.rows.is_empty() && before > 0 {
+        return Err(Failure::Nothing(format!("none of the {before} rows of the run is selected")));
+    }
+    Ok(())
 }
 
 /// Files by name, and all documents of folders.
@@ -62,18 +74,10 @@ pub(super) fn history(options: &Options) -> Result<Exit, Failure> {
     // What ran on a device is about the device of the newest run.
     let newest = store.runs().iter().rev().find_map(|(_, path)| read_run(path).ok());
     let device = newest.as_ref().and_then(|run| run.device.as_ref()).map(|device| &device.info);
-    let trends = trends(&store, &Machine { environment: &environment, device });
-    let Selection { filters, kernels, variants, .. } = &options.configuration.selection;
-    let is_wanted = |key: &RowKey| {
-        let mut parts = key.name.split('/');
-        let (kernel, variant) =
-            (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
-        let is_kernel = |name: &String| kernel == name || kernel.ends_with(&format!("::{name}"));
-        (filters.is_empty() || filters.iter().any(|filter| key.name.contains(filter)))
-            && (kernels.is_empty() || kernels.iter().any(is_kernel))
-            && (variants.is_empty() || variants.iter().any(|name| name == variant))
-    };
-    let found = trends.of(is_wanted);
+    let selection = &options.configuration.selection;
+    let here = Machine { environment: &environment, device };
+    let trends = trends(&store, &here, |row| is_chosen(selection, row));
+    let found = trends.all();
     if found.is_empty() {
         let (runs, home) = (trends.runs, store.home().display());
         return Err(Failure::Nothing(format!(
@@ -95,7 +99,7 @@ pub(super) fn write(report: &Report, options: &Options) -> Exit {
     // A history costs the reading of every run; only pages have one.
     let found = if has_page {
         let keys: HashSet<RowKey> = report.rows.iter().map(RowReport::key).collect();
-        trends(&store, &Machine::of(report)).of(|key| keys.contains(key))
+        trends(&store, &Machine::of(report), |row| keys.contains(&row.key())).all()
     } else {
         Vec::new()
     };
@@ -115,12 +119,12 @@ pub(super) fn write(report: &Report, options: &Options) -> Exit {
     }
 }
 
-/// Rows over the runs that are kept; what cannot be read is named and left alone.
-pub(super) fn trends(store: &Store, here: &Machine<'_>) -> Trends {
+/// Rows that are wanted over the runs that are kept; what cannot be read is named and left alone.
+fn trends(store: &Store, here: &Machine<'_>, is_wanted: impl Fn(&RowReport) -> bool) -> Trends {
     let mut trends = Trends::default();
     for (_, path) in store.runs() {
         match read_run(&path) {
-            Ok(run) => trends.add(&run, here),
+            Ok(run) => trends.add(&run, here, &is_wanted),
             Err(error) => say(&format!("warning: {error}; it is left alone")),
         }
     }

@@ -4,6 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use super::Store;
+use crate::environment::target_name;
 
 /// The variable that names the folder of the store.
 pub(crate) const HOME: &str = "KBENCH_HOME";
@@ -31,17 +32,6 @@ impl Store {
     }
 }
 
-/// The name of a target without the digits that cargo adds to it, which another build changes.
-fn target_name(file: &str) -> &str {
-    let stem = file.strip_suffix(".exe").unwrap_or(file);
-    match stem.rsplit_once('-') {
-        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
-            name
-        }
-        _ => stem,
-    }
-}
-
 /// The target directory that a program lies in, however deep.
 fn target_around(program: &Path) -> Option<PathBuf> {
     program
@@ -55,12 +45,6 @@ fn target_around(program: &Path) -> Option<PathBuf> {
 mod tests {
     use super::super::tests::Folder;
     use super::*;
-
-    #[test]
-    fn a_target_is_the_same_in_every_build() {
-        let names = ["kernels-0123456789abcdef", "kernels", "my-kernels", "a-b.exe"];
-        assert_eq!(names.map(target_name), ["kernels", "kernels", "my-kernels", "a-b"]);
-    }
 
     #[test]
     fn a_program_knows_the_target_directory_that_it_lies_in() {

@@ -7,6 +7,7 @@ use super::{
     changes, correctness, data, history, kernel, machine, matrix, roofline, table, verdict,
 };
 use crate::calendar::date_and_time;
+use crate::environment::target_name;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -45,7 +46,7 @@ pub(super) fn page(report: &Report, trends: &[Trend]) -> String {
         table::command(report),
     ]
     .concat();
-    let title = escape(&format!("kbench report {}", report.run));
+    let title = escape(&format!("{}: kbench report {}", program(report), report.run));
     format!(
         r##"<!DOCTYPE html>
 <html lang="en">
@@ -94,12 +95,19 @@ fn header(report: &Report) -> String {
         parts => format!("{parts} runs merged"),
     };
     format!(
-        r#"<header><h1><span class="brand">kbench</span> {}</h1><p>{} · {}{}</p></header>"#,
+        r#"<header><h1><span class="brand">kbench</span> {}</h1><p><time title="run {}">{}</time> · {}{}</p></header>"#,
+        escape(program(report)),
         escape(&report.run),
         escape(&date_and_time(report.started)),
         escape(&place),
         escape(&commit.unwrap_or_default())
     )
+}
+
+/// The name of the program that was measured.
+fn program(report: &Report) -> &str {
+    let path = report.command.first().map_or("", String::as_str);
+    target_name(path.rsplit(['/', '\\']).next().unwrap_or(path))
 }
 
 fn navigation(body: &str) -> String {
