@@ -31,7 +31,7 @@ fn look_at(name: &str, page: &str, rows: usize) {
     let Some(browser) = browser() else {
         let missing = "no Chromium: `.ci/browser` installs it";
         assert!(env::var_os("KBENCH_REQUIRE_BROWSER").is_none(), "{missing}");
-        println!("skipped: {missing}");
+        eprintln!("skipped: {missing}");
         return;
     };
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
@@ -44,11 +44,11 @@ fn look_at(name: &str, page: &str, rows: usize) {
         Err(error) => {
             let missing = format!("no Python to drive the browser with: {error}");
             assert!(env::var_os("KBENCH_REQUIRE_BROWSER").is_none(), "{missing}");
-            return println!("skipped: {missing}");
+            return eprintln!("skipped: {missing}");
         }
     };
     let told = String::from_utf8_lossy(&output.stdout);
-    println!("{} bytes\n{told}", page.len());
+    eprintln!("{} bytes\n{told}", page.len());
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{told}\n{complaint}");
 }
