@@ -1,4 +1,7 @@
-//! The build: what the build script noted about the compiler and its flags.
+//! The program and its build: what the build script noted about the compiler and its flags.
+
+use std::path::PathBuf;
+use std::{env, io};
 
 /// The target triple.
 pub(super) const TARGET: &str = env!("KBENCH_TARGET");
@@ -16,6 +19,13 @@ pub(super) fn target_cpu(flags: &str) -> Option<&str> {
         let option = word.strip_prefix("-C").or_else(|| word.strip_prefix("--codegen="));
         option.unwrap_or(word).strip_prefix("target-cpu=")
     })
+}
+
+/// The file of the program that runs. It may be replaced by a new build meanwhile: the name that Linux has for it still finds
+/// the one that is running.
+pub(crate) fn this_program() -> io::Result<PathBuf> {
+    let this = PathBuf::from("/proc/self/exe");
+    if this.exists() { Ok(this) } else { env::current_exe() }
 }
 
 /// The name of a target without the digits that cargo adds to it, which another build changes.

@@ -12,7 +12,7 @@ mod processor;
 mod root;
 mod throttle;
 
-pub(crate) use build::target_name;
+pub(crate) use build::{target_name, this_program};
 pub use container::Container;
 pub use doubt::Conduct;
 pub use load::{CpuTimes, Usage};

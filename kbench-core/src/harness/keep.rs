@@ -1,10 +1,8 @@
 //! What a run leaves behind in the store.
 
-use std::env;
-use std::path::PathBuf;
-
 use super::Exit;
 use super::output::say;
+use crate::environment::this_program;
 use crate::report::{Executable, Report};
 use crate::store::{Store, StoreError};
 
@@ -35,7 +33,11 @@ impl<'a> Keeper<'a> {
         let mut keeper = Keeper { store, keep, name, executable: None, is_open: true };
         if name.is_some() {
             store.try_out()?;
-            keeper.executable = Some(store.keep_executable(&this_program())?);
+            let program = this_program().map_err(|source| StoreError::Unreached {
+                path: "the running program".into(),
+                source,
+            })?;
+            keeper.executable = Some(store.keep_executable(&program)?);
         } else if keep > 0
             && let Err(error) = store.try_out()
         {
@@ -69,10 +71,4 @@ impl<'a> Keeper<'a> {
         }
         Exit::Fine
     }
-}
-
-fn this_program() -> PathBuf {
-    // The file may be replaced by a new build while it runs; this name still finds the one that is running.
-    let this = PathBuf::from("/proc/self/exe");
-    if this.exists() { this } else { env::current_exe().unwrap_or(this) }
 }

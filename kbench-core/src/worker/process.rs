@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use super::Worker;
 use super::link::{Launcher, Link, LinkError, conclude};
 use super::protocol::{Done, Reply, Request};
+use crate::environment::this_program;
 use crate::registry::Registry;
 use crate::value::SplitMix;
 
@@ -48,10 +49,7 @@ impl Processes {
 
     /// Workers of the executable that is running; its `main` must serve when it is given `argument`.
     pub fn of_this_program(argument: &'static str, seed: u64) -> io::Result<Self> {
-        // The file may be replaced by a new build while it runs; this name still finds the one that is running.
-        let this = PathBuf::from("/proc/self/exe");
-        let program = if this.exists() { this } else { std::env::current_exe()? };
-        Ok(Processes::of(program, argument, seed))
+        Ok(Processes::of(this_program()?, argument, seed))
     }
 }
 
