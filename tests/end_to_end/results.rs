@@ -172,7 +172,10 @@ fn a_planted_regression_fails_the_gate_and_names_its_row() {
     home.bench("gate", &with(&["--save-baseline", "main"])).assert_code(0);
     let flags = ["bench", "--quiet", "--bench", "gate", "--"];
     let more = ["--kernel", "planted,untouched", "--baseline", "main", "--gate", "20%"];
-    let mut command = cargo(&[&flags[..], &more, &["--budget", "20s"]].concat());
+    let last = ["--budget", "20s", "--save-baseline", "main"];
+    let mut command = cargo(&[&flags[..], &more, &last].concat());
+    let baseline = home.path("baselines/main/gate.json");
+    let before = std::fs::read(&baseline).expect("there");
     let github = home.path("github.md");
     std::fs::write(&github, "before\n").expect("written");
     let planted = command.env("KBENCH_HOME", &home.0).env("PLANTED", "90");
@@ -180,6 +183,8 @@ fn a_planted_regression_fails_the_gate_and_names_its_row() {
     run.assert_code(102);
     run.assert_stderr("1 beyond the limits of the gate");
     run.assert_stderr("gate::planted/planted/u64/n=10000: time +");
+    run.assert_stderr("the baseline `main` stays as it was");
+    assert_eq!(std::fs::read(&baseline).expect("there"), before);
     let summary = std::fs::read_to_string(&github).expect("there");
     assert!(summary.starts_with("before\n### kbench: ❌ 1 beyond a limit"), "{summary}");
 }
@@ -196,6 +201,12 @@ fn shares_of_a_suite_merge_into_one_report_that_says_what_is_missing() {
         let run = home.bench("gate", &with(&["--partition", &partition, "--export", &export]));
         run.assert_code(0);
     }
+    let empty = home.path("empty.json");
+    let export = format!("json={}", empty.display());
+    let run = home.bench("gate", &["--partition", "slice:4/4", "--export", &export]);
+    run.assert_code(0);
+    run.assert_stderr("the share slice:4/4 has no kernel");
+    assert_eq!(read(&empty)["rows"], Value::Array(Vec::new()));
     // The second share ran elsewhere.
     let mut other = read(&file(3));
     other["environment"]["machine"] = "elsewhere".into();
@@ -210,6 +221,10 @@ fn shares_of_a_suite_merge_into_one_report_that_says_what_is_missing() {
     run.assert_stdout("kernels are missing: gate::untouched");
     run.assert_stdout("on elsewhere");
     let merged = read(&merged);
+    assert_eq!(
+        merged["filtered_out"], 1,
+        "the row that is missing, and not those of the other share"
+    );
     let machines: Vec<&Value> =
         merged["rows"].as_array().expect("rows").iter().map(|row| &row["machine"]).collect();
     assert_eq!(machines.len(), 2);

@@ -17,6 +17,8 @@ pub fn summary(report: &Report, ruling: Option<&Ruling>) -> String {
     if let Some(baseline) = &report.baseline {
         let _ = writeln!(text, "{}\n", against(baseline));
     }
+    let failed = |row: &RowReport| prose(&format!("{}: {}", row.key(), row.status));
+    text += &list("Failed", &report.failed().take(MOST_ROWS).map(failed).collect::<Vec<_>>());
     if let Some(ruling) = ruling {
         text += &list("Fails the gate", &ruling.blocked);
         text += &list("To be explained", &ruling.to_explain);
@@ -45,7 +47,9 @@ fn verdict(report: &Report, ruling: Option<&Ruling>) -> String {
     let failed = report.failed().count();
     let blocked = ruling.map_or(0, |ruling| ruling.blocked.len());
     let (slower, faster) = (with("slower"), with("faster"));
+    let open = ruling.map_or(0, |ruling| ruling.open.len());
     match (failed, blocked) {
+        (0, 0) if open > 0 => format!("⚠️ {open} not decided, nothing shown to be beyond a limit"),
         (0, 0) if report.baseline.is_none() => {
             let measured = report.rows.iter().filter(|row| row.time_ns.is_some()).count();
             format!("✅ {measured} rows measured, none failed")

@@ -1,5 +1,5 @@
 use super::*;
-use crate::report::ChangeReport;
+use crate::report::{ChangeReport, Status};
 use crate::store::read_document;
 
 /// A run whose rows changed so: low, estimate, high.
@@ -90,6 +90,13 @@ fn a_summary_has_the_verdict_first_and_names_stay_text() {
     assert!(text.contains("&lt;script&gt;\\|x\\_y") && !text.contains("<script>"), "{text}");
     assert!(!text.contains("@all") && !text.contains("\n# "), "{text}");
     assert!(text.contains("<details><summary>1 without a change"), "{text}");
+    let undecided = run(&[("provisional slower", [0.06, 0.08, 0.10])]);
+    let ruling = "5%".parse::<Policy>().expect("fine").judge(&undecided);
+    let text = summary(&undecided, Some(&ruling));
+    assert!(text.starts_with("### kbench: ⚠️ 1 not decided"), "{text}");
+    report.rows[1].status = Status::Failed("wrong by 3".into());
+    let text = summary(&report, Some(&ruling));
+    assert!(text.contains("wrong by 3"), "{text}");
     let passing = summary(&run(&[]), Some(&Ruling::default()));
     assert!(passing.starts_with("### kbench: ✅ 0 rows measured"), "{passing}");
 }

@@ -71,6 +71,11 @@ impl Against {
     /// Finds the baseline of a run of another day.
     pub(super) fn stored(store: &Store, name: &str, run: &Report) -> Result<Self, String> {
         let report = store.baseline(name).map_err(|error| error.to_string())?;
+        if report.run == run.run {
+            return Err(format!(
+                "the baseline `{name}` is the very run that it would be compared with"
+            ));
+        }
         let found = differences(&Machine::of(&report), &Machine::of(run));
         if !found.is_empty() {
             return Err(refusal(name, "that of the run", &found));

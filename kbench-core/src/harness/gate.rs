@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::Exit;
 use super::output::say;
 use crate::gate::{Policy, Ruling, summary};
-use crate::report::Report;
+use crate::report::{BaselineReport, Report, RowReport};
 use crate::store::write_atomically;
 
 /// The file with limits, beside those of `--tune`.
@@ -45,8 +45,15 @@ pub(super) fn tell(report: &Report, policy: &Policy, ruling: &Ruling) -> Exit {
             "warning: {FILE} limits the kernel `{limited}`, which there is not; did you mean `{near}`?"
         ));
     }
-    if report.baseline.is_none() {
-        say("note: --gate without --baseline judges targets alone");
+    match &report.baseline {
+        None => say("note: --gate without --baseline judges targets alone"),
+        Some(BaselineReport { reason: Some(reason), .. }) => say(&format!(
+            "warning: the gate has earlier runs of this machine to go by, and no old executable: {reason}"
+        )),
+        Some(_) if report.rows.iter().any(is_provisional) => say(
+            "warning: one launch shows nothing for certain, and fails no gate; leave out --quick, or give more --launches",
+        ),
+        Some(_) => {}
     }
     let lines =
         |lines: &[String]| -> String { lines.iter().map(|line| format!("\n  {line}")).collect() };
@@ -70,6 +77,10 @@ pub(super) fn tell(report: &Report, policy: &Policy, ruling: &Ruling) -> Exit {
     }
     say(&format!("error: {} beyond the limits of the gate:{}", blocked.len(), lines(blocked)));
     Exit::Gate
+}
+
+fn is_provisional(row: &RowReport) -> bool {
+    row.change.change_verdict.as_deref().is_some_and(|verdict| verdict.starts_with("provisional"))
 }
 
 /// Writes the summary where it was asked for, and where GitHub wants it.

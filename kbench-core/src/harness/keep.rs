@@ -1,9 +1,11 @@
 //! What a run leaves behind in the store.
 
+use std::collections::HashSet;
+
 use super::Exit;
 use super::output::say;
 use crate::environment::this_program;
-use crate::report::{Executable, Report};
+use crate::report::{Executable, Report, RowKey, RowReport};
 use crate::store::{Store, StoreError};
 
 /// Runs that a store keeps when nobody says how many.
@@ -47,12 +49,31 @@ impl<'a> Keeper<'a> {
         Ok(keeper)
     }
 
+    /// Leaves the baseline as it was: a regression that fails the gate must not be what the next run is compared with.
+    pub(super) fn spare_baseline(&mut self) {
+        if let Some(name) = self.name.take() {
+            say(&format!(
+                "note: the baseline `{name}` stays as it was, for this run is beyond the limits of the gate"
+            ));
+        }
+    }
+
     /// Keeps the run, under its name if it has one, and throws away what is too old.
     pub(super) fn keep(self, report: &mut Report) -> Exit {
         if !self.is_open || (self.keep == 0 && self.name.is_none()) {
             return Exit::Fine;
         }
         report.executable.clone_from(&self.executable);
+        if let Some(former) = self.name.and_then(|name| self.store.baseline(name).ok()) {
+            let rows: HashSet<RowKey> = report.rows.iter().map(RowReport::key).collect();
+            let gone = former.rows.iter().filter(|row| !rows.contains(&row.key())).count();
+            if gone > 0 {
+                say(&format!(
+                    "note: {gone} of the {} rows of the former baseline are not in this one",
+                    former.rows.len()
+                ));
+            }
+        }
         match self.store.keep_run(report, self.name) {
             Ok(path) => match self.name {
                 Some(name) => say(&format!("kept as baseline `{name}`: {}", path.display())),

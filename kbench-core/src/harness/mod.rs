@@ -106,7 +106,7 @@ fn test(suite: &Suite, options: &Options) -> Result<Exit, Failure> {
 
 fn measure(options: &Options) -> Result<Exit, Failure> {
     let store = Store::find();
-    let keeper = Keeper::begin(&store, options.keep, options.save_baseline.as_deref())?;
+    let mut keeper = Keeper::begin(&store, options.keep, options.save_baseline.as_deref())?;
     let against = match &options.baseline {
         Some(name) => {
             let ordinal = options.configuration.device.ordinal;
@@ -122,6 +122,11 @@ fn measure(options: &Options) -> Result<Exit, Failure> {
     let mut report = report?;
     if let Some(against) = against {
         against.put_beside(&store, &mut report);
+    }
+    let is_blocked =
+        options.gate.as_ref().is_some_and(|policy| !policy.judge(&report).blocked.is_empty());
+    if is_blocked && options.baseline == options.save_baseline {
+        keeper.spare_baseline();
     }
     let kept = keeper.keep(&mut report);
     let tuned = if options.tune { tune::tune(&report) } else { Exit::Fine };
@@ -216,14 +221,28 @@ fn nothing_selected(error: &Failure, options: &Options) -> Exit {
     // Cargo hands one filter to every test and bench target; libtest passes where it matches nothing, and so does test
     // mode.
     let empty = suite.and_then(|suite| suite.empty_report().ok());
-    match empty.filter(|_| options.mode == Mode::Test && options.has_filters()) {
-        Some(report) => {
+    let is_test = options.mode == Mode::Test && options.has_filters();
+    match empty {
+        // Who splits a few kernels among many machines has some with nothing to do.
+        Some(report) if options.mode == Mode::Measure && is_empty_share(options) => {
+            let share = report.plan.partition.as_deref().unwrap_or_default();
+            say(&format!("note: the share {share} has no kernel"));
+            write_exports(&report, &[], &options.exports)
+        }
+        Some(report) if is_test => {
             say(&format!("note: {error}{hint}"));
             let text = test_report(&report, options.format, options.style);
             print(&text).or(write_exports(&report, &[], &options.exports))
         }
-        None => complain(&format!("{error}{hint}"), Exit::NothingSelected),
+        _ => complain(&format!("{error}{hint}"), Exit::NothingSelected),
     }
+}
+
+/// Whether nothing is selected only because it is the share of others.
+fn is_empty_share(options: &Options) -> bool {
+    let mut whole = options.configuration.clone();
+    whole.selection.partition.take().is_some()
+        && suite(&whole).is_ok_and(|suite| suite.plan().is_ok_and(|plan| !plan.cells.is_empty()))
 }
 
 /// The kernel or variant whose name is closest to a filter that matched nothing.

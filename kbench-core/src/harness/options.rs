@@ -11,7 +11,7 @@ use super::duration;
 use super::flags::FLAGS;
 use super::gate;
 use super::keep::USUAL_RUNS;
-use super::output::Export;
+use super::output::{Export, has_folder};
 use crate::Configuration;
 use crate::crossover::Search;
 use crate::gate::{Policy, PolicyError};
@@ -152,7 +152,7 @@ impl Options {
             tune,
             plot: arguments.is_on("plot"),
             page: arguments.is_on("report"),
-            summary: arguments.all("summary").last().map(PathBuf::from),
+            summary: arguments.last("summary", summary)?,
             keep: arguments.last("keep", whole::<usize>)?.unwrap_or(USUAL_RUNS),
             save_baseline: arguments.last("save-baseline", baseline_name)?,
             baseline: arguments.all("baseline").last().cloned(),
@@ -348,6 +348,11 @@ fn policy(text: &str) -> Result<Policy, String> {
         }
         None => Ok(policy),
     }
+}
+
+fn summary(path: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(path);
+    has_folder(&path).map(|()| path)
 }
 
 fn baseline_name(name: &str) -> Result<String, String> {

@@ -16,7 +16,7 @@ pub(super) struct Export {
 }
 
 impl Export {
-    /// `FORMAT=PATH`. A folder that does not exist is an error now, not after an hour of measuring.
+    /// `FORMAT=PATH`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let (format, path) = text
             .split_once('=')
@@ -27,10 +27,7 @@ impl Export {
             return Err("results are printed anyway; name a file, or use --format json".into());
         }
         let path = PathBuf::from(path);
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            return Err(format!("the folder `{}` does not exist", folder.display()));
-        }
+        has_folder(&path)?;
         if path.is_dir() && !format.is_tree() {
             return Err(format!("`{}` is a folder; name a file", path.display()));
         }
@@ -39,6 +36,15 @@ impl Export {
             return Err(format!("`{}` is a file; {name} is a folder of files", path.display()));
         }
         Ok(Export { format, path })
+    }
+}
+
+/// A folder that does not exist is an error now, not after an hour of measuring.
+pub(super) fn has_folder(path: &Path) -> Result<(), String> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match folder.filter(|folder| !folder.is_dir()) {
+        Some(folder) => Err(format!("the folder `{}` does not exist", folder.display())),
+        None => Ok(()),
     }
 }
 

@@ -5,6 +5,7 @@ use super::chosen::{choose, is_chosen};
 use super::output::{Export, print, say, write_exports};
 use super::{Exit, Failure, Options, deliver};
 use crate::baseline::{Machine, Trends};
+use crate::calendar::date_and_time;
 use crate::environment::Environment;
 use crate::report::{self, Format, Report, RowKey, RowReport};
 use crate::store::{Store, merge, read_run};
@@ -17,6 +18,7 @@ pub(super) fn load(options: &Options) -> Result<Exit, Failure> {
     let store = Store::find();
     let name = options.load_baseline.as_deref().unwrap_or_default();
     let mut report = store.baseline(name)?;
+    say(&format!("loaded: run {} of {}", report.run, date_and_time(report.started)));
     select(&mut report, options)?;
     if let Some(baseline) = options.baseline.as_deref() {
         let against = Against::stored(&store, baseline, &report).map_err(Failure::Refused)?;
@@ -80,6 +82,11 @@ pub(super) fn history(options: &Options) -> Result<Exit, Failure> {
     let found = trends.all();
     if found.is_empty() {
         let (runs, home) = (trends.runs, store.home().display());
+        if runs == 0 {
+            return Err(Failure::Nothing(format!(
+                "no run of this program on this machine is kept in `{home}`; every run of `cargo bench` is from now on"
+            )));
+        }
         return Err(Failure::Nothing(format!(
             "none of the {runs} runs of this machine in `{home}` has such a row; --list-baselines shows what is kept"
         )));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::hash::fnv64;
 use crate::plan::Partition;
-use crate::report::{PartReport, Report, RowReport};
+use crate::report::{PartReport, Report, RowKey, RowReport};
 
 /// Why runs do not make one report.
 #[derive(Debug, thiserror::Error)]
@@ -58,6 +58,7 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     let names: Vec<&str> = parts.iter().map(|part| part.run.as_str()).collect();
     let run = format!("merged-{:016x}", fnv64(names.join(" ").as_bytes()));
     let count = parts.len() as f64;
+    let filtered_out = filtered_out(&parts);
     let significance = parts.iter().map(|part| part.plan.significance).fold(1.0, f64::min);
     let mut parts = parts.into_iter();
     let mut merged = parts.next().ok_or(MergeError::Nothing)?;
@@ -70,7 +71,15 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
         adjust(row, count, significance);
     }
     merged.plan.partition = None;
-    Ok(Report { run, warnings, parts: about, missing, executable: None, ..merged })
+    Ok(Report { run, warnings, parts: about, missing, filtered_out, executable: None, ..merged })
+}
+
+/// Rows that no part was to measure: what one left out to another is not filtered out.
+fn filtered_out(parts: &[Report]) -> usize {
+    let own = |part: &Report| part.rows.iter().map(RowReport::key).collect::<BTreeSet<RowKey>>();
+    let all: BTreeSet<RowKey> = parts.iter().flat_map(own).collect();
+    let left = |part: &Report| part.filtered_out.saturating_sub(all.len() - own(part).len());
+    parts.iter().map(left).min().unwrap_or(0)
 }
 
 /// The number of a part's share, for an order that people expect.
@@ -183,7 +192,6 @@ fn absorb(merged: &mut Report, part: Report) {
     let shares = [merged.contaminated_share, part.contaminated_share];
     merged.contaminated_share = shares.into_iter().flatten().reduce(f64::max);
     merged.device = merged.device.take().or(part.device);
-    merged.filtered_out = merged.filtered_out.min(part.filtered_out);
     merged.rows.extend(part.rows);
     merged.kernels.extend(part.kernels);
     merged.crossovers.extend(part.crossovers);
