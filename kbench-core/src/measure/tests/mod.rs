@@ -1,6 +1,8 @@
 //! The measuring stage with workers that live in this process but count as launches of their own.
 
-use std::cell::{Cell as Counter, RefCell};
+mod beside;
+
+use std::cell::Cell as Counter;
 use std::time::{Duration, Instant};
 
 use super::*;
@@ -11,8 +13,8 @@ use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
 use crate::registry::tests::{Double, right, variant_of_double};
 use crate::worker::{
-    DeviceRequest, Done, Duet, Launcher, Link, LinkError, Place, Program, Reply, Request,
-    SameProcess, Worker,
+    DeviceRequest, Done, Duet, Launcher, Link, LinkError, Place, Reply, Request, SameProcess,
+    Worker,
 };
 
 /// Right, and slow enough to fill a budget with a few calls.
@@ -76,33 +78,6 @@ impl Link for MeddledLink<'_> {
             (self.reply)(&mut reply);
             hear(reply);
         })
-    }
-}
-
-/// What was asked of which program, and how that ended.
-type Log = RefCell<Vec<(Program, Request, Done)>>;
-
-/// Launches that are written down.
-struct Noted<'a>(Program, &'a dyn Launcher, &'a Log);
-
-impl Launcher for Noted<'_> {
-    fn launch(&self, launch: u64) -> Result<Box<dyn Link + '_>, LinkError> {
-        Ok(Box::new(NotedLink(self, self.1.launch(launch)?)))
-    }
-
-    fn is_fresh(&self) -> bool {
-        true
-    }
-}
-
-struct NotedLink<'a>(&'a Noted<'a>, Box<dyn Link + 'a>);
-
-impl Link for NotedLink<'_> {
-    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
-        let NotedLink(Noted(program, _, log), link) = self;
-        let done = link.ask(request, hear)?;
-        log.borrow_mut().push((*program, request.clone(), done));
-        Ok(done)
     }
 }
 
@@ -183,100 +158,6 @@ fn rows_whose_turn_did_not_come_are_completed_and_others_stay_as_they_are() {
     assert_eq!(bytes, [Some(1.0), Some(4.0)]);
     assert!(!measured.is_skipped(0, 1) && measured.looks[0] == Some(Look::ONLY));
     assert_eq!(measured.measurement.launches.len(), 2);
-}
-
-/// An older program beside the one of today, whose variants are slower or break.
-fn beside(past: &[&'static VariantEntry]) -> (Bench, Measured) {
-    let effort = Effort { samples: Some(16), launches: Some(4), ..Effort::default() };
-    let bench = Bench::new(&pair(), effort);
-    let older = Registry::of(past.iter().copied()).expect("fine");
-    let (now, past) = (Again(&bench.registry), Again(&older));
-    let measured = bench.measure_beside(&now, &past);
-    (bench, measured)
-}
-
-#[test]
-fn an_older_program_is_measured_block_by_block_beside_this_one() {
-    let older = [variant_of_double("double", 1, slower), variant_of_double("twin", 2, right)];
-    let (bench, measured) = beside(&older);
-    assert_eq!(measured.measurement.launches.len(), 4);
-    let calm = crate::infer::Calm::of(&measured.measurement);
-    for (index, cell) in bench.plan.cells.iter().enumerate() {
-        let [slow, same] = [0, 1].map(|row| cell.past_of(row));
-        for block in measured.measurement.launches.iter().flat_map(|l| &l.cells[index]) {
-            let of = |row: usize| block.samples.iter().filter(|s| s.row == row).count();
-            // A block that was disturbed is repeated by the one that it disturbed, alone.
-            let counts = [0, 1, slow, same].map(of);
-            assert!([[2; 4], [2, 2, 0, 0], [0, 0, 2, 2]].contains(&counts), "{counts:?}");
-        }
-        let seen = crate::infer::Observations::of(&measured.measurement, index, calm);
-        let found = crate::infer::compare(&seen, slow, 0, Look::ONLY).expect("enough");
-        assert!(found.speedup > 1.2, "{}: {found:?}", cell.name());
-    }
-}
-
-/// Whatever differs between both besides the program would be taken for a difference of the programs.
-#[test]
-fn an_older_program_has_the_same_processor_caches_and_calls() {
-    fn calibrated(reply: &mut Reply, estimate: f64, calls: u64) {
-        let Reply::Prepared(prepared) = reply else { return };
-        for calibration in prepared.calibrations.iter_mut().flatten() {
-            (calibration.estimate, calibration.calls.per_batch) = (estimate, calls);
-        }
-    }
-    let effort = Effort { samples: Some(24), launches: Some(12), ..Effort::default() };
-    let bench = Bench::new(&pair(), effort);
-    let meddled = |reply| Meddled { registry: &bench.registry, request: |_| {}, reply };
-    let now = meddled(|reply| calibrated(reply, 1e3, 30));
-    let past = meddled(|reply| calibrated(reply, 2e3, 15));
-    let log = Log::default();
-    let (now, past) = (Noted(Program::Now, &now, &log), Noted(Program::Past, &past, &log));
-    bench.measure_beside(&now, &past);
-    let mut blocks = Vec::new();
-    let mut prepared = Vec::new();
-    for (program, request, done) in log.take() {
-        match request {
-            Request::Measure(visits) => blocks.push((program, visits, done)),
-            Request::Prepare(preparation) if preparation.calibrate.is_none() => {
-                prepared.push(program);
-            }
-            _ => {}
-        }
-    }
-    for turn in blocks.chunks(2) {
-        let [(one, first, done), (other, second, _)] = turn else { panic!("{turn:?}") };
-        assert_ne!(one, other);
-        assert_eq!((first.processor, second.processor), (None, done.processor));
-        assert!(first.settle && second.settle);
-        let calls = |visits: &crate::worker::Visits| -> Vec<_> {
-            visits.cells[0].rows.iter().map(|row| row.calibration.calls).collect()
-        };
-        assert_eq!(calls(first), calls(second));
-    }
-    let first: Vec<Program> = prepared.chunks(2).map(|turn| turn[0]).collect();
-    assert!(first.contains(&Program::Now) && first.contains(&Program::Past), "{first:?}");
-    assert!(blocks.iter().any(|(program, ..)| *program == Program::Past));
-}
-
-#[test]
-fn what_befalls_an_older_program_costs_its_own_rows_alone() {
-    fn broken() -> Box<dyn Routine> {
-        serial::<Double, _, _>(|reads, _| assert!(reads.0.is_empty(), "of another day"))
-    }
-    let older = [variant_of_double("double", 1, broken), variant_of_double("twin", 2, right)];
-    // It has not the variant at all, or one that breaks.
-    for older in [&older[1..], &older[..]] {
-        let older: Vec<_> = older.to_vec();
-        let base = VariantEntry { is_base: true, ..*older[0] };
-        let older = if older.len() == 1 { vec![&*Box::leak(Box::new(base))] } else { older };
-        let (bench, measured) = beside(&older);
-        for (index, cell) in bench.plan.cells.iter().enumerate() {
-            let rows = &measured.rows[index];
-            assert!(rows[..2].iter().all(|row| row.failure.is_none()), "{rows:?}");
-            assert!((0..2).all(|row| measured.measurement.has(index, row)));
-            assert!(rows[cell.past_of(0)].failure.is_some(), "{rows:?}");
-        }
-    }
 }
 
 #[test]
