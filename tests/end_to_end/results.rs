@@ -94,10 +94,15 @@ fn a_run_is_kept_and_becomes_a_baseline_whose_executable_is_measured_beside_the_
 
     let shown = home.bench("gate", &["--load-baseline", "next", "--baseline", "main"]);
     shown.assert_code(0);
+    shown.assert_stderr("loaded: run ");
     shown.assert_stdout("gate::planted");
     shown.assert_stdout("both are runs of another day");
     shown.assert_stdout("advisory");
     assert_eq!(home.documents("runs/gate").len(), 2, "nothing was measured");
+
+    let itself = home.bench("gate", &["--load-baseline", "next", "--baseline", "next"]);
+    itself.assert_code(2);
+    itself.assert_stderr("is the very run that it would be compared with");
 
     let listed = home.bench("gate", &["--list-baselines"]);
     listed.assert_stdout("2 baselines in");
@@ -112,6 +117,10 @@ fn a_run_is_kept_and_becomes_a_baseline_whose_executable_is_measured_beside_the_
     history.assert_stdout("2 runs of this machine");
     history.assert_stdout("planted/u64/n=10000");
     home.bench("gate", &["--history", "--kernel", "nothing"]).assert_code(4);
+
+    let smaller = home.bench("gate", &with(&["--kernel", "planted", "--save-baseline", "next"]));
+    smaller.assert_code(0);
+    smaller.assert_stderr("2 of the 3 rows of the former baseline are not in this one");
 }
 
 #[test]
@@ -163,6 +172,7 @@ fn without_the_executable_a_run_is_judged_by_history_and_the_verdict_is_advice()
     run.assert_code(0);
     run.assert_says("is gone (");
     run.assert_says("3 advisory inconclusive");
+    run.assert_stderr("to go by, and no old executable");
 }
 
 /// A change that no machine is too busy to show; `campaign/gate.sh` tries small ones, many times.

@@ -11,8 +11,8 @@ pub(super) fn help() -> String {
         text += &format!("\n{title}\n");
         FLAGS.iter().filter(|flag| flag.group == group).for_each(|flag| text += &line(flag));
     }
-    text += "\nEvery flag has a twin in the environment, KBENCH_BUDGET for --budget; the flag wins. Values of a flag that may\n\
-             be repeated are separated by semicolons there.\n\
+    text += "\nEvery flag has a twin in the environment, KBENCH_BUDGET for --budget; the flag wins, and so does the\n\
+             --bench of cargo over another mode. Values of a flag that may be repeated are separated by semicolons there.\n\
              Exit codes: 0 fine, 1 internal, 2 usage, 4 nothing selected, 100 a check failed, 101 panic,\n\
              102 the gate.\n";
     text

@@ -472,6 +472,7 @@ mod tests {
             (vec!["--sample-size", "1"], "--sample-size: 1 is too few"),
             (vec!["--export", "xml=x"], "there is no format `xml`"),
             (vec!["--export", "csv=no/such/folder/x.csv"], "does not exist"),
+            (vec!["--summary", "no/such/folder/x.md"], "does not exist"),
             (vec!["--export", "csv=x", "--export", "json=x"], "named twice"),
             (vec!["--dump", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")], "name a folder"),
             (vec!["--dump", ""], "name a folder"),
