@@ -151,9 +151,9 @@ pub use kbench_macros::dispatch;
 
 #[cfg(feature = "run")]
 pub use kbench_core::{
-    Configuration, DEFAULT_SEED, Suite, SuiteError, Workers, check, crossover, cuda, environment,
-    gauge, harness, infer, kernel, main, measure, plan, registry, report, tuning, value, watch,
-    worker,
+    Configuration, DEFAULT_SEED, Journal, Past, Suite, SuiteError, Workers, baseline, check,
+    crossover, cuda, environment, gate, gauge, harness, infer, kernel, main, measure, plan,
+    registry, report, store, system, tuning, value, watch, worker,
 };
 
 #[cfg(feature = "run")]

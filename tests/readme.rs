@@ -1,6 +1,7 @@
 //! What the README shows is what the repository has.
 
 use kbench::harness::Exit;
+use kbench::system::Interrupt;
 
 const README: &str = include_str!("../README.md");
 
@@ -97,6 +98,9 @@ fn its_exit_codes_are_those_of_the_harness() {
         Exit::NothingSelected,
         Exit::CheckFailed,
         Exit::Gate,
+        Exit::Interrupted(Interrupt::HangUp),
+        Exit::Interrupted(Interrupt::Keyboard),
+        Exit::Interrupted(Interrupt::Termination),
     ];
     for exit in exits {
         assert!(README.contains(&format!("\n| {} | ", exit.code())), "{exit:?}");

@@ -22,7 +22,7 @@
 //! | [`tuning`] | measured thresholds, as text of the file that the macros read |
 //!
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
-//! is, [`environment`] where it is made.
+//! is, [`environment`] where it is made; [`system`] is what the operating system is asked for.
 
 pub mod baseline;
 pub mod check;
@@ -39,6 +39,7 @@ pub mod plan;
 pub mod registry;
 pub mod report;
 pub mod store;
+pub mod system;
 pub mod tuning;
 pub mod value;
 pub mod watch;
@@ -48,9 +49,14 @@ mod accelerator;
 mod calendar;
 mod hash;
 mod suite;
+mod visible;
 mod workers;
 
-pub use suite::{Configuration, DEFAULT_SEED, Past, Suite, SuiteError};
+#[cfg(any(test, fuzzing))]
+#[doc(hidden)]
+pub mod doorway;
+
+pub use suite::{Configuration, DEFAULT_SEED, Journal, Past, Suite, SuiteError};
 pub use workers::Workers;
 
 /// What the attribute's expansion names. Not for use by hand: it changes without notice.

@@ -3,8 +3,12 @@
 mod cargo;
 mod crossovers;
 mod devices;
+mod faults;
+mod interrupts;
 mod launches;
+mod limits;
 mod production;
 mod results;
 mod support;
+mod surroundings;
 mod tuning;

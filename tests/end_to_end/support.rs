@@ -85,6 +85,16 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// The path of a bench target, for tests that start it without cargo.
+pub(crate) fn executable(target: &str) -> PathBuf {
+    let flags = ["bench", "--quiet", "--bench", target, "--no-run", "--message-format=json"];
+    let built = Finished::of(&mut cargo(&flags));
+    built.assert_code(0);
+    let lines = built.stdout.lines().rev().filter_map(|line| serde_json::from_str(line).ok());
+    let path = |line: serde_json::Value| line["executable"].as_str().map(PathBuf::from);
+    lines.filter_map(path).next().unwrap_or_else(|| panic!("no executable in\n{}", built.stdout))
+}
+
 /// The root of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

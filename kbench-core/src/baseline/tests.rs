@@ -204,3 +204,20 @@ fn a_crossover_that_moved_is_measured_between_the_brackets() {
     assert_eq!(octaves(800.0, 1600.0), Some(2.0));
     assert_eq!(octaves(25.0, 50.0), Some(-1.0));
 }
+
+#[test]
+fn a_time_that_cannot_be_one_has_no_history() {
+    let mut run = crate::doorway::REPORT.clone();
+    let all = |run: &Report| {
+        let mut trends = Trends::default();
+        (0..3).for_each(|_| trends.add(run, &Machine::of(run), |_| true));
+        trends.all()
+    };
+    let before = all(&run).len();
+    for time in [-1.0, 0.0, 5e-324] {
+        run.rows[0].time_ns = Some(time);
+        let trends = all(&run);
+        assert_eq!(trends.len(), before - 1, "{time}");
+        assert!(crate::report::html(&run, &trends).contains("</html>"));
+    }
+}

@@ -41,7 +41,8 @@ impl Trends {
         let anchored = values(run);
         for row in run.rows.iter().filter(|row| is_wanted(row)) {
             let key = row.key();
-            if let (Some(anchored), Some(time_ns)) = (anchored.get(&key), row.time_ns) {
+            let time = row.time_ns.filter(is_time);
+            if let (Some(anchored), Some(time_ns)) = (anchored.get(&key), time) {
                 let point = Point { anchored: *anchored, shown: point(run, row, time_ns) };
                 self.rows.entry(key).or_default().push(point);
             }
@@ -50,8 +51,15 @@ impl Trends {
 
     /// The trends of all rows, in the order of their names.
     pub fn all(&self) -> Vec<Trend> {
-        self.rows.iter().map(|(key, row)| trend(key, row)).collect()
+        let trends = self.rows.iter().map(|(key, row)| trend(key, row));
+        // Against a sentinel that is nonsense, a time may be, too.
+        trends.filter(|trend| trend.points.iter().all(|point| is_time(&point.time_ns))).collect()
     }
+}
+
+/// Whether a figure can be the time of a call: a stored run may hold any.
+fn is_time(nanoseconds: &f64) -> bool {
+    nanoseconds.is_normal() && *nanoseconds > 0.0
 }
 
 fn point(run: &Report, row: &RowReport, time_ns: f64) -> TrendPoint {

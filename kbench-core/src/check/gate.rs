@@ -5,15 +5,22 @@ use std::time::{Duration, Instant};
 
 use super::compare::{compare, default_tolerance, zeros_pass};
 use super::exercise::{Exercise, Expected, Source, Trial, all_outputs};
-use super::{Check, ErrorFigures, Origin, Reason, Remark, Wrong, awkward_sizes};
+use super::{Attempt, Check, ErrorFigures, Origin, Part, Reason, Remark, Wrong, awkward_sizes};
 use crate::kernel::{
     Caller, Calls, CellData, Fault, InPlace, KernelEntry, Returned, Routine, VariantEntry, guard,
 };
 use crate::plan::{Size, sizes_of};
+use crate::system::threads;
 use crate::value::{Element, Poison};
 
 /// After this long no further trial of a variant is begun: a kernel that takes seconds is not checked for minutes.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Trials in a row that each leave a thread running: then it is no pool that was started late.
+const MOST_LEAVING: usize = 3;
+
+/// A thread that is about to end has ended after this long.
+const LAST_BREATH: Duration = Duration::from_millis(50);
 
 /// A default tolerance above this lets mistakes pass that anybody would see.
 const LOOSE: f64 = 0.1;
@@ -25,13 +32,20 @@ pub struct Gate {
     seed: u64,
     /// Where CUDA variants are called; none where they cannot be.
     device: Option<Caller>,
+    /// Whether all threads of this process are a kernel's.
+    counts_threads: bool,
     /// Data and expected results are made once and serve all variants.
     exercises: HashMap<Trial, Result<Exercise, Wrong>>,
 }
 
+/// Told of everything that is about to be called.
+pub type Tell<'a> = dyn FnMut(Attempt) + 'a;
+
 /// What the two calls of one exercise showed.
 struct Finding {
     errors: Option<ErrorFigures>,
+    /// Threads that the second call left running.
+    left_threads: usize,
     deterministic: bool,
     zeros_pass: bool,
     unknown: bool,
@@ -63,6 +77,18 @@ pub struct Timed<'a> {
     pub calls: Calls,
 }
 
+/// Threads that are more than before, and do not end by themselves in a moment.
+fn threads_left_since(before: usize) -> usize {
+    let start = Instant::now();
+    loop {
+        let left = threads().unwrap_or(before).saturating_sub(before);
+        if left == 0 || start.elapsed() > LAST_BREATH {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
 impl Gate {
     /// A gate for a kernel; its own function serves as reference when there is no other.
     pub fn new(
@@ -71,7 +97,8 @@ impl Gate {
         seed: u64,
     ) -> Self {
         let source = Source { kernel, own_function, device: None };
-        Gate { kernel, source, seed, device: None, exercises: HashMap::new() }
+        let (device, exercises) = (None, HashMap::new());
+        Gate { kernel, source, seed, device, counts_threads: false, exercises }
     }
 
     /// The same on a machine with a device, on which CUDA variants are called.
@@ -81,9 +108,14 @@ impl Gate {
         self
     }
 
+    /// The same in a process that does nothing else, so that threads that come and stay are a kernel's.
+    pub fn counting_threads(self, counts_threads: bool) -> Self {
+        Gate { counts_threads, ..self }
+    }
+
     /// Checks a variant at the awkward sizes, with two seeds each; at the smallest listed size when no awkward one is
     /// valid, so that no variant passes without being called.
-    pub fn check_awkward(&mut self, variant: &VariantEntry) -> Check {
+    pub fn check_awkward(&mut self, variant: &VariantEntry, tell: &mut Tell<'_>) -> Check {
         let sizes = match guard(|| awkward_sizes(self.kernel, variant.valid)) {
             Ok(sizes) => sizes,
             Err(fault) => {
@@ -114,12 +146,17 @@ impl Gate {
                 listed.iter().filter(defined).min_by_key(|size| size.product().unwrap_or(u64::MAX));
             trials.extend(smallest.map(|size| trial(size, 0, Origin::Listed)));
         }
-        self.check(variant, &trials)
+        self.check(variant, &trials, tell)
     }
 
     /// Checks a variant at one size.
-    pub fn check_size(&mut self, variant: &VariantEntry, size: &Size) -> Check {
-        self.check(variant, &[self.listed(size)])
+    pub fn check_size(
+        &mut self,
+        variant: &VariantEntry,
+        size: &Size,
+        tell: &mut Tell<'_>,
+    ) -> Check {
+        self.check(variant, &[self.listed(size)], tell)
     }
 
     /// Drops the data of a size that no other variant will be checked at.
@@ -131,20 +168,29 @@ impl Gate {
         Trial { size: size.clone(), seed: self.seed, origin: Origin::Listed }
     }
 
-    fn check(&mut self, variant: &VariantEntry, trials: &[Trial]) -> Check {
+    fn check(&mut self, variant: &VariantEntry, trials: &[Trial], tell: &mut Tell<'_>) -> Check {
         let (routine, caller) = (variant.implementation.routine(), self.caller(variant));
         let mut check = Check { outcome: Ok(()), errors: None, remarks: Vec::new() };
         let mut zeros_always_pass = true;
+        let (mut left_threads, mut leaving) = (0, 0);
         let start = Instant::now();
         for (made, trial) in trials.iter().enumerate() {
             if made > 0 && start.elapsed() > PATIENCE {
                 check.remarks.push(Remark::Shortened);
                 break;
             }
-            match self.find(variant, (routine.as_ref(), &caller), trial) {
+            match self.find(variant, (routine.as_ref(), &caller), trial, tell) {
                 Ok(finding) => {
                     zeros_always_pass &= finding.zeros_pass;
+                    left_threads += finding.left_threads;
+                    leaving = if finding.left_threads > 0 { leaving + 1 } else { 0 };
                     self.note(variant, finding, &mut check);
+                    // Whoever starts a pool late does so once.
+                    if leaving == trials.len().min(MOST_LEAVING) {
+                        let reason = Reason::LeftThreads { count: left_threads, calls: leaving };
+                        check.outcome = Err(self.wrong(trial, reason));
+                        return check;
+                    }
                 }
                 Err(wrong) => {
                     check.outcome = Err(wrong);
@@ -170,22 +216,35 @@ impl Gate {
         variant: &VariantEntry,
         routine: Callable<'_>,
         trial: &Trial,
+        tell: &mut Tell<'_>,
     ) -> Result<Finding, Wrong> {
-        let made = self.exercises.remove(trial);
-        let mut exercise = made.unwrap_or_else(|| self.source.exercise(trial));
+        let attempt = |part| Attempt {
+            part,
+            size: trial.size.name(self.kernel.axes),
+            seed: trial.seed,
+            origin: trial.origin,
+        };
+        let mut exercise = self.exercises.remove(trial).unwrap_or_else(|| {
+            tell(attempt(Part::Definition));
+            self.source.exercise(trial)
+        });
         let found = match &mut exercise {
             Err(wrong) => Err(wrong.clone()),
-            Ok(exercise) => self.examine(variant, routine, exercise).map_err(|reason| Wrong {
-                reason,
-                size: trial.size.name(self.kernel.axes),
-                seed: trial.seed,
-                origin: trial.origin,
-            }),
+            Ok(exercise) => {
+                tell(attempt(Part::Variant));
+                let examined = self.examine(variant, routine, exercise);
+                examined.map_err(|reason| self.wrong(trial, reason))
+            }
         };
         if found.is_ok() || exercise.is_err() {
             self.exercises.insert(trial.clone(), exercise);
         }
         found
+    }
+
+    fn wrong(&self, trial: &Trial, reason: Reason) -> Wrong {
+        let Trial { size, seed, origin } = trial;
+        Wrong { reason, size: size.name(self.kernel.axes), seed: *seed, origin: *origin }
     }
 
     fn note(&self, variant: &VariantEntry, finding: Finding, check: &mut Check) {
@@ -223,7 +282,11 @@ impl Gate {
         let before = data.reads_fingerprint();
         let mut first = self.call(routine, data, Poison::First)?;
         let outputs = all_outputs(data, std::mem::take(&mut first.returned));
+        let before_second = threads();
         let second = self.call(routine, data, Poison::Second)?;
+        // A driver's threads come and go as it likes.
+        let is_counted = self.counts_threads && matches!(routine.1, Caller::Outside);
+        let left_threads = before_second.filter(|_| is_counted).map_or(0, threads_left_since);
         if data.reads_fingerprint() != before || first.changed_input || second.changed_input {
             return Err(Reason::ChangedInput);
         }
@@ -231,7 +294,8 @@ impl Gate {
             return Err(reason);
         }
         let deterministic = first.fingerprint == second.fingerprint;
-        let finding = Finding { errors: None, deterministic, zeros_pass: true, unknown: false };
+        let finding =
+            Finding { errors: None, left_threads, deterministic, zeros_pass: true, unknown: false };
         let Some(expected) = &exercise.expected else {
             return Ok(Finding { unknown: true, ..finding });
         };
@@ -358,7 +422,7 @@ mod tests {
 
     fn check(routine: fn() -> Box<dyn Routine>) -> Check {
         let mut gate = Gate::new(Double::ENTRY, Some(base()), 1);
-        gate.check_awkward(variant_of_double("candidate", 5, routine))
+        gate.check_awkward(variant_of_double("candidate", 5, routine), &mut |_| {})
     }
 
     #[test]

@@ -14,8 +14,8 @@ mod stage;
 pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};
 pub use exercise::Expected;
-pub use gate::{Gate, Timed};
-pub use stage::{Bench, CheckedRow, Coverage, DeviceChecks, Devices, Standing, check_plan};
+pub use gate::{Gate, Tell, Timed};
+pub use stage::{Bench, CheckedRow, Checks, Coverage, Standing, check_plan};
 
 use std::fmt;
 
@@ -130,6 +130,29 @@ pub enum Origin {
     Awkward,
 }
 
+/// What is about to be called when a variant is checked: should that be the end of the process, this is where it was.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// Whose code it is.
+    pub part: Part,
+    /// `axis=value,axis=value`.
+    pub size: String,
+    /// Seed of the data.
+    pub seed: u64,
+    /// Who chose the size.
+    pub origin: Origin,
+}
+
+/// Whose code is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// The kernel's `inputs` and reference, which all variants share.
+    Definition,
+    /// The variant's own.
+    Variant,
+}
+
 /// What can be wrong with a variant.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Reason {
@@ -188,6 +211,17 @@ pub enum Reason {
     /// An input has other bits after the call.
     #[error("it changes an input that is not an output")]
     ChangedInput,
+    /// It starts threads that go on after it has returned.
+    #[error(
+        "it left {count} thread(s) running after {calls} call(s), which would disturb all other rows: join them, or keep them \
+         in a pool"
+    )]
+    LeftThreads {
+        /// How many.
+        count: usize,
+        /// After how many calls.
+        calls: usize,
+    },
     /// Operands share memory.
     #[error("an output shares memory with another operand: `inputs` must give each its own")]
     Aliased,

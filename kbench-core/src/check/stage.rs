@@ -1,14 +1,14 @@
 //! The check stage: every row of a plan is admitted, found wrong, or skipped.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Check, Gate, Reason, Wrong};
+use super::{Check, Gate, Reason, Tell, Wrong};
 use crate::cuda::Unavailable;
 use crate::kernel::{Caller, Fault, KernelEntry, VariantEntry, guard};
 use crate::plan::{Cell, Plan, Row, Size};
-use crate::watch::{Stage, Watch};
+use crate::watch::Watch;
 
 /// At which sizes variants are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,8 +66,8 @@ impl From<Check> for CheckedRow {
     }
 }
 
-/// Whoever checks rows that run on a device: code that can break a context is not called in this process.
-pub trait DeviceChecks {
+/// Whoever checks rows: code that can take its process along, or break the context of a device, is not called in this one.
+pub trait Checks {
     /// Checks the first row of every variant that is named by positions of its cell and of itself in the plan; gives what
     /// was found in the same order.
     fn check(
@@ -80,48 +80,26 @@ pub trait DeviceChecks {
     ) -> Vec<CheckedRow>;
 }
 
-/// The device, as the check stage sees it.
-pub struct Devices<'a> {
-    /// Why there is none, if so.
-    pub available: Result<(), Unavailable>,
-    /// Who checks what runs there.
-    pub checks: &'a mut dyn DeviceChecks,
-}
-
-/// Checks nothing, where there is no device.
-impl DeviceChecks for () {
-    fn check(
-        &mut self,
-        _: &Plan,
-        _: &[(usize, usize)],
-        _: Coverage,
-        _: u64,
-        _: &mut dyn Watch,
-    ) -> Vec<CheckedRow> {
-        Vec::new()
-    }
-}
-
-/// Checks all rows of a plan; the result has its shape.
+/// Checks all rows of a plan; the result has its shape. Those on a device come last: its sources are compiled then.
 pub fn check_plan(
     plan: &Plan,
     coverage: Coverage,
     seed: u64,
-    devices: &mut Devices<'_>,
+    device: &Result<(), Unavailable>,
+    checks: &mut dyn Checks,
     watch: &mut dyn Watch,
 ) -> Vec<Vec<CheckedRow>> {
-    let mut checked: Vec<Vec<Option<CheckedRow>>> = Vec::with_capacity(plan.cells.len());
-    let total = plan.rows().count() as f64;
-    let mut steps = Steps { watch: &mut *watch, done: 0.0, total };
-    for cells in plan.cells.chunk_by(|a, b| std::ptr::eq(a.kernel, b.kernel)) {
-        let mut bench = Bench::new(cells[0].kernel, cells[0].own_function, coverage, seed, None);
-        for cell in cells {
-            checked.push(bench.check_cell(cell, &devices.available, &mut steps));
+    let skipped = |cell: &Cell, row: &Row| reason_to_skip(cell, row, device);
+    let of_cell = |cell: &Cell| -> Vec<Option<CheckedRow>> {
+        cell.rows.iter().map(|row| skipped(cell, row).map(CheckedRow::skipped)).collect()
+    };
+    let mut checked: Vec<Vec<Option<CheckedRow>>> = plan.cells.iter().map(of_cell).collect();
+    for is_device in [false, true] {
+        let waiting = firsts(plan, &checked, is_device);
+        if waiting.is_empty() {
+            continue;
         }
-    }
-    let waiting: Vec<(usize, usize)> = firsts_of_device(plan, &checked);
-    if !waiting.is_empty() {
-        let found = devices.checks.check(plan, &waiting, coverage, seed, watch);
+        let found = checks.check(plan, &waiting, coverage, seed, watch);
         for ((cell, row), found) in waiting.into_iter().zip(found) {
             let variant = plan.cells[cell].rows[row].variant;
             for (other, place) in plan.cells[cell].rows.iter().zip(&mut checked[cell]) {
@@ -138,34 +116,24 @@ pub fn check_plan(
         .collect()
 }
 
-/// The first row of every variant that waits for a device.
-fn firsts_of_device(plan: &Plan, checked: &[Vec<Option<CheckedRow>>]) -> Vec<(usize, usize)> {
+/// The first row of every variant of a cell that runs on a device, or does not, and waits to be checked: thread counts and
+/// modes make several rows of one variant, which is checked once.
+fn firsts(
+    plan: &Plan,
+    checked: &[Vec<Option<CheckedRow>>],
+    is_device: bool,
+) -> Vec<(usize, usize)> {
     let mut firsts = Vec::new();
     for (cell, rows) in checked.iter().enumerate() {
-        let mut seen: Vec<*const VariantEntry> = Vec::new();
+        let mut seen: HashSet<*const VariantEntry> = HashSet::new();
         for row in (0..rows.len()).filter(|row| rows[*row].is_none()) {
-            let variant: *const VariantEntry = plan.cells[cell].rows[row].variant;
-            if !seen.contains(&variant) {
-                seen.push(variant);
+            let variant = plan.cells[cell].rows[row].variant;
+            if variant.implementation.is_device() == is_device && seen.insert(variant) {
                 firsts.push((cell, row));
             }
         }
     }
     firsts
-}
-
-/// Tells how many rows are done.
-struct Steps<'a> {
-    watch: &'a mut dyn Watch,
-    done: f64,
-    total: f64,
-}
-
-impl Steps<'_> {
-    fn begin(&mut self, cell: &Cell, row: &Row) {
-        self.watch.step(Stage::Checking, self.done, self.total, &cell.row_name(row));
-        self.done += 1.0;
-    }
 }
 
 /// The checks of one kernel.
@@ -189,47 +157,29 @@ impl Bench {
         Bench { gate, awkward: HashMap::new(), coverage }
     }
 
-    /// What is found here; none for rows that wait for a device.
-    fn check_cell(
-        &mut self,
-        cell: &Cell,
-        device: &Result<(), Unavailable>,
-        steps: &mut Steps<'_>,
-    ) -> Vec<Option<CheckedRow>> {
-        // Thread counts make several rows of one variant; it is checked once.
-        let mut of_variant: HashMap<*const VariantEntry, Check> = HashMap::new();
-        let rows = cell
-            .rows
-            .iter()
-            .inspect(|row| steps.begin(cell, row))
-            .map(|row| match reason_to_skip(cell, row, device) {
-                Some(reason) => Some(CheckedRow::skipped(reason)),
-                None if row.variant.implementation.is_device() => None,
-                None => {
-                    let key: *const VariantEntry = row.variant;
-                    let check = of_variant
-                        .entry(key)
-                        .or_insert_with(|| self.check_row(row.variant, &cell.size));
-                    Some(check.clone().into())
-                }
-            })
-            .collect();
-        self.forget(&cell.size);
-        rows
+    /// The same in a process that does nothing else.
+    pub fn counting_threads(self, counts_threads: bool) -> Self {
+        Bench { gate: self.gate.counting_threads(counts_threads), ..self }
     }
 
     /// Checks a variant at a size, and at awkward ones unless that was done before.
-    pub fn check_row(&mut self, variant: &'static VariantEntry, size: &Size) -> Check {
+    pub fn check_row(
+        &mut self,
+        variant: &'static VariantEntry,
+        size: &Size,
+        tell: &mut Tell<'_>,
+    ) -> Check {
         let gate = &mut self.gate;
         if self.coverage == Coverage::MoreSizes {
-            return gate.check_size(variant, size);
+            return gate.check_size(variant, size, tell);
         }
-        let awkward = self.awkward.entry(variant).or_insert_with(|| gate.check_awkward(variant));
+        let awkward =
+            self.awkward.entry(variant).or_insert_with(|| gate.check_awkward(variant, tell));
         let small = size.product().is_some_and(|product| product <= SMALL);
         if awkward.outcome.is_err() || (self.coverage == Coverage::SmallSizes && !small) {
             return awkward.clone();
         }
-        let mut check = gate.check_size(variant, size);
+        let mut check = gate.check_size(variant, size, tell);
         check.remarks.extend(awkward.remarks.iter().copied());
         check.remarks.sort();
         check.remarks.dedup();

@@ -90,7 +90,7 @@ fn is_layered(mounts: &str) -> bool {
 
 /// Cores whose time may be used: the least of the limits on the process's control group and on those around it.
 pub(super) fn quota(root: &Root) -> Option<f64> {
-    let folders = folders(root).into_iter();
+    let folders = folders(root, "cpu").into_iter();
     folders.filter_map(|folder| limit(root, &folder)).min_by(f64::total_cmp)
 }
 
@@ -101,26 +101,26 @@ pub(super) fn stopped_periods(root: &Root) -> Option<u64> {
         let periods = figures.lines().find_map(|line| line.strip_prefix("nr_throttled "))?;
         periods.trim().parse().ok()
     };
-    folders(root).into_iter().filter_map(periods).max()
+    folders(root, "cpu").into_iter().filter_map(periods).max()
 }
 
-/// The folders of the process's control group and of those around it.
-fn folders(root: &Root) -> Vec<PathBuf> {
+/// The folders of the process's control group and of those around it that may hold limits of a controller, such as `cpu`.
+pub(super) fn folders(root: &Root, controller: &str) -> Vec<PathBuf> {
     let groups = root.text("proc/self/cgroup").unwrap_or_default();
-    groups.lines().flat_map(|line| group_folders(line).unwrap_or_default()).collect()
+    groups.lines().flat_map(|line| group_folders(line, controller).unwrap_or_default()).collect()
 }
 
-/// From a line `hierarchy:controllers:path` all folders that may hold a limit of time.
+/// From a line `hierarchy:controllers:path` all folders that may hold a limit of one of the controllers.
 ///
 /// A container that sees the host's paths has its own group mounted at the top, so the folders around a path that does
 /// not exist lead there too.
-fn group_folders(line: &str) -> Option<Vec<PathBuf>> {
+fn group_folders(line: &str, wanted: &str) -> Option<Vec<PathBuf>> {
     let mut fields = line.splitn(3, ':').skip(1);
     let (controllers, path) = (fields.next()?, fields.next()?);
     let mounts = if controllers.is_empty() {
         vec!["sys/fs/cgroup".to_owned(), "sys/fs/cgroup/unified".to_owned()]
-    } else if controllers.split(',').any(|controller| controller == "cpu") {
-        vec!["sys/fs/cgroup/cpu".to_owned(), format!("sys/fs/cgroup/{controllers}")]
+    } else if controllers.split(',').any(|controller| controller == wanted) {
+        vec![format!("sys/fs/cgroup/{wanted}"), format!("sys/fs/cgroup/{controllers}")]
     } else {
         return None;
     };

@@ -205,9 +205,13 @@ mod tests {
 
     #[test]
     fn few_cores_are_said_in_one_way() {
-        for (cores, expected) in
-            [(1, vec!["one core"]), (2, vec!["few cores"]), (3, vec!["few cores"]), (4, vec![])]
-        {
+        for (cores, expected) in [
+            (1, vec!["one core"]),
+            (2, vec!["few cores"]),
+            (3, vec!["few cores"]),
+            (4, vec![]),
+            (256, vec![]),
+        ] {
             assert_eq!(kinds(&Environment { cores, ..fine() }, &quiet()), expected, "{cores}");
         }
     }

@@ -8,6 +8,7 @@ mod container;
 mod doubt;
 mod git;
 mod load;
+mod memory;
 mod processor;
 mod root;
 mod throttle;
@@ -16,6 +17,7 @@ pub(crate) use build::{target_name, this_program};
 pub use container::Container;
 pub use doubt::Conduct;
 pub use load::{CpuTimes, Usage};
+pub(crate) use memory::free_memory;
 pub use processor::Caches;
 pub use throttle::Throttling;
 

@@ -157,14 +157,25 @@ mod tests {
 
     /// Two sockets of two cores with two threads each.
     fn eight_processors() -> CpuInfo {
+        processors(8)
+    }
+
+    /// Two sockets with two threads on each core.
+    fn processors(count: usize) -> CpuInfo {
         let paragraph = |n: usize| {
-            let (socket, core) = (n / 4, n % 2);
+            let (socket, core) = (2 * n / count, n % (count / 4).max(1));
             format!(
                 "processor\t: {n}\nmodel\t\t: 207\nmodel name\t: Xeon: the great\nphysical id\t: {socket}\n\
                  core id\t\t: {core}\nflags\t\t: fpu hypervisor_not sse\n\n"
             )
         };
-        CpuInfo((0..8).map(paragraph).collect())
+        CpuInfo((0..count).map(paragraph).collect())
+    }
+
+    #[test]
+    fn one_processor_and_512_are_counted() {
+        assert_eq!(processors(1).physical_cores(), Some(1));
+        assert_eq!(processors(512).physical_cores(), Some(256));
     }
 
     #[test]

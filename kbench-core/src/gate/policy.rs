@@ -37,9 +37,9 @@ pub enum PolicyError {
     )]
     Limit(String),
     /// Not a number of octaves.
-    #[error("its `crossover = {0}` is not a number of octaves; write for example 1.0")]
+    #[error("{0} is not a number of octaves; write for example 1.0")]
     Octaves(f64),
-    /// The file is not what it should be.
+    /// The file is not what it should be; the source tells where.
     #[error("its gate cannot be read: {0}")]
     File(#[source] Box<toml::de::Error>),
 }
@@ -85,19 +85,13 @@ impl Policy {
         let file: File =
             toml::from_str(text).map_err(|error| PolicyError::File(Box::new(error)))?;
         let Table { explain, memory, crossover, kernels } = file.gate;
-        if let Some(octaves) = crossover.filter(|octaves| !octaves.is_finite() || *octaves < 0.0) {
-            return Err(PolicyError::Octaves(octaves));
-        }
-        let limit = |text: Option<String>| text.map(|text| share(&text)).transpose();
         let mut own = self.kernels;
-        for (kernel, text) in kernels {
-            own.insert(kernel, share(&text)?);
-        }
+        own.extend(kernels.into_iter().map(|(kernel, Limit(limit))| (kernel, limit)));
         Ok(Policy {
             time: self.time,
-            explain: limit(explain)?.or(self.explain),
-            memory: limit(memory)?.unwrap_or(self.memory),
-            crossover: crossover.unwrap_or(self.crossover),
+            explain: explain.map(|Limit(limit)| limit).or(self.explain),
+            memory: memory.map_or(self.memory, |Limit(limit)| limit),
+            crossover: crossover.map_or(self.crossover, |Octaves(octaves)| octaves),
             kernels: own,
         })
     }
@@ -113,11 +107,40 @@ struct File {
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    explain: Option<String>,
-    memory: Option<String>,
-    crossover: Option<f64>,
+    explain: Option<Limit>,
+    memory: Option<Limit>,
+    crossover: Option<Octaves>,
     #[serde(default)]
-    kernels: BTreeMap<String, String>,
+    kernels: BTreeMap<String, Limit>,
+}
+
+/// A share, checked where it is read: so that an error has its line and column.
+#[derive(Deserialize)]
+#[serde(try_from = "String")]
+struct Limit(f64);
+
+impl TryFrom<String> for Limit {
+    type Error = PolicyError;
+
+    fn try_from(text: String) -> Result<Self, PolicyError> {
+        share(&text).map(Limit)
+    }
+}
+
+/// A number of octaves, checked likewise.
+#[derive(Deserialize)]
+#[serde(try_from = "f64")]
+struct Octaves(f64);
+
+impl TryFrom<f64> for Octaves {
+    type Error = PolicyError;
+
+    fn try_from(octaves: f64) -> Result<Self, PolicyError> {
+        match octaves.is_finite() && octaves >= 0.0 {
+            true => Ok(Octaves(octaves)),
+            false => Err(PolicyError::Octaves(octaves)),
+        }
+    }
 }
 
 impl FromStr for Policy {
@@ -187,6 +210,7 @@ mod tests {
         ] {
             let error = policy.clone().with_file(text).expect_err(part).to_string();
             assert!(error.contains(part), "{error}");
+            assert!(error.contains("at line ") && error.contains(", column "), "{error}");
         }
     }
 }

@@ -46,7 +46,7 @@ impl Against {
                 say(&format!("warning: nothing is compared: {error}"));
                 return Ok(None);
             }
-            Err(error) => return Err(error.to_string()),
+            Err(error) => return Err(format!("--baseline: {error}")),
         };
         let environment = Environment::read();
         let device = report.device.as_ref().and_then(|_| device(ordinal));
@@ -70,7 +70,7 @@ impl Against {
 
     /// Finds the baseline of a run of another day.
     pub(super) fn stored(store: &Store, name: &str, run: &Report) -> Result<Self, String> {
-        let report = store.baseline(name).map_err(|error| error.to_string())?;
+        let report = store.baseline(name).map_err(|error| format!("--baseline: {error}"))?;
         if report.run == run.run {
             return Err(format!(
                 "the baseline `{name}` is the very run that it would be compared with"

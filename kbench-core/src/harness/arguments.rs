@@ -73,6 +73,16 @@ impl Arguments {
         value.map(|value| parse(value).map_err(|error| self.blame(name, &error))).transpose()
     }
 
+    /// All values of a flag, split at commas and parsed; an error names the flag.
+    pub(super) fn each_of_list<T>(
+        &self,
+        name: &str,
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Result<Vec<T>, String> {
+        let parts = self.list(name).into_iter();
+        parts.map(|part| parse(&part).map_err(|error| self.blame(name, &error))).collect()
+    }
+
     /// An error with the place where the value was given.
     fn blame(&self, name: &str, error: &str) -> String {
         match long(name).filter(|flag| self.from_variables.contains(&flag.name)) {
@@ -133,7 +143,10 @@ impl Arguments {
                 if attached.is_empty() { words.next().transpose()? } else { Some(attached) };
             return match value {
                 Some(value) => self.put(flag, value),
-                None => Err(format!("-{letter} needs a value")),
+                None => Err(format!(
+                    "`-{letter}` needs a value: -{letter} {}",
+                    flag.value.unwrap_or_default()
+                )),
             };
         }
         Ok(())

@@ -1,5 +1,7 @@
 use std::process::ExitCode;
 
+use crate::system::{Interrupt, interrupted};
+
 /// How a run ended; cargo passes the code on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
@@ -15,6 +17,8 @@ pub enum Exit {
     CheckFailed,
     /// `--gate` was given, and something is beyond its limits.
     Gate,
+    /// Somebody wanted the run to end; what was finished is reported and kept.
+    Interrupted(Interrupt),
 }
 
 impl Exit {
@@ -27,7 +31,13 @@ impl Exit {
             Exit::NothingSelected => 4,
             Exit::CheckFailed => 100,
             Exit::Gate => 102,
+            Exit::Interrupted(interrupt) => interrupt.exit_code(),
         }
+    }
+
+    /// How a run ended that may have been interrupted: that explains everything else.
+    pub(super) fn unless_interrupted(self) -> Exit {
+        interrupted().map_or(self, Exit::Interrupted)
     }
 
     /// The first that is not fine.

@@ -130,6 +130,12 @@ pub(super) const FLAGS: &[Flag] = &[
         Group::Effort,
         "measure parallel variants in pools of these many threads",
     ),
+    option(
+        "timeout",
+        "TIME",
+        Group::Effort,
+        "a call that takes longer fails, and the run goes on (default 60s; samples: by calibration)",
+    ),
     option("seed", "N", Group::Effort, "seed of data and order"),
     option("device", "N", Group::Gpu, "the CUDA device, by its number (default 0)"),
     switch("no-gpu", Group::Gpu, "skip CUDA variants, and let no other find a GPU"),
@@ -261,7 +267,7 @@ pub(super) const EXCLUSIVE: &[&[&str]] = &[
 ];
 
 /// Flags that later versions give a meaning; naming one is an error that says so, not a typing error.
-pub(super) const RESERVED: &[&str] = &["metric", "timeout", "worker"];
+pub(super) const RESERVED: &[&str] = &["metric", "worker"];
 
 /// The flag of a long name.
 pub(super) fn long(name: &str) -> Option<&'static Flag> {

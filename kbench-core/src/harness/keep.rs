@@ -1,12 +1,14 @@
 //! What a run leaves behind in the store.
 
 use std::collections::HashSet;
+use std::time::{Duration, Instant};
 
 use super::Exit;
 use super::output::say;
+use crate::Journal;
 use crate::environment::this_program;
-use crate::report::{Executable, Report, RowKey, RowReport};
-use crate::store::{Store, StoreError};
+use crate::report::{Executable, Report, RowKey, RowReport, json_compact};
+use crate::store::{Store, StoreError, write_atomically};
 
 /// Runs that a store keeps when nobody says how many.
 pub(super) const USUAL_RUNS: usize = 100;
@@ -22,7 +24,12 @@ pub(super) struct Keeper<'a> {
     executable: Option<Executable>,
     /// Whether the store can be written.
     is_open: bool,
+    /// When what there is was last kept.
+    noted: Instant,
 }
+
+/// Time between two looks at what there is so far: writing it takes time that the machine could measure in.
+const INTERVAL: Duration = Duration::from_secs(30);
 
 impl<'a> Keeper<'a> {
     /// Gets ready before anything is measured: a store that cannot be written is an error now for who wants a baseline, and
@@ -32,7 +39,8 @@ impl<'a> Keeper<'a> {
         keep: usize,
         name: Option<&'a str>,
     ) -> Result<Self, StoreError> {
-        let mut keeper = Keeper { store, keep, name, executable: None, is_open: true };
+        let mut keeper =
+            Keeper { store, keep, name, executable: None, is_open: true, noted: Instant::now() };
         if name.is_some() {
             store.try_out()?;
             let program = this_program().map_err(|source| StoreError::Unreached {
@@ -50,17 +58,17 @@ impl<'a> Keeper<'a> {
     }
 
     /// Leaves the baseline as it was: a regression that fails the gate must not be what the next run is compared with.
-    pub(super) fn spare_baseline(&mut self) {
+    pub(super) fn spare_baseline(&mut self, reason: &str) {
         if let Some(name) = self.name.take() {
-            say(&format!(
-                "note: the baseline `{name}` stays as it was, for this run is beyond the limits of the gate"
-            ));
+            say(&format!("note: the baseline `{name}` stays as it was, for {reason}"));
         }
     }
 
     /// Keeps the run, under its name if it has one, and throws away what is too old.
     pub(super) fn keep(self, report: &mut Report) -> Exit {
-        if !self.is_open || (self.keep == 0 && self.name.is_none()) {
+        let is_empty = report.rows.iter().all(|row| row.time_ns.is_none());
+        let is_nothing = is_empty && report.unfinished.is_some();
+        if !self.is_open || is_nothing || (self.keep == 0 && self.name.is_none()) {
             return Exit::Fine;
         }
         report.executable.clone_from(&self.executable);
@@ -81,6 +89,7 @@ impl<'a> Keeper<'a> {
             },
             Err(error) => {
                 say(&format!("error: this run is not kept: {error}"));
+                rescue(report);
                 return Exit::Internal;
             }
         }
@@ -91,5 +100,32 @@ impl<'a> Keeper<'a> {
             say(&format!("warning: old runs are not thrown away: {error}"));
         }
         Exit::Fine
+    }
+}
+
+/// What there is so far is kept as a run of its own name, which the whole run replaces.
+impl Journal for Keeper<'_> {
+    fn is_due(&self) -> bool {
+        self.is_open && self.keep > 0 && self.noted.elapsed() >= INTERVAL
+    }
+
+    fn note(&mut self, report: Report) {
+        if let Err(error) = self.store.keep_run(&report, None) {
+            say(&format!("warning: what was measured so far is not kept: {error}"));
+        }
+        self.noted = Instant::now();
+    }
+}
+
+/// Writes a run that the store does not take to where temporary files are: it may have taken hours.
+fn rescue(report: &Report) {
+    let path = std::env::temp_dir().join(format!("kbench-{}.json", report.run));
+    let text = json_compact(report).map_err(std::io::Error::other);
+    match text.and_then(|text| write_atomically(&path, &text)) {
+        Ok(()) => say(&format!(
+            "note: it is in `{}` instead; --load-baseline reads it there",
+            path.display()
+        )),
+        Err(error) => say(&format!("error: nor can `{}` be written: {error}", path.display())),
     }
 }

@@ -5,6 +5,8 @@
 mod against;
 mod arguments;
 mod chosen;
+#[cfg(any(test, fuzzing))]
+pub(crate) mod doorway;
 mod duration;
 mod exit;
 mod flags;
@@ -32,11 +34,13 @@ use crate::report::{
     terminal, test_report,
 };
 use crate::store::{Store, StoreError};
+use crate::system::listen;
 use crate::{Configuration, Suite, SuiteError, Workers};
 
 /// Reads the command line and does what it says.
 pub fn main(default: DefaultMode) -> ExitCode {
     let workers = Workers::here();
+    listen();
     let arguments = std::env::args_os().skip(1);
     let variables = std::env::vars_os();
     let exit = match Options::read(arguments, variables, default, workers) {
@@ -101,7 +105,8 @@ fn test(suite: &Suite, options: &Options) -> Result<Exit, Failure> {
     progress.clear();
     let report = report?;
     let printed = print(&test_report(&report, options.format, options.style));
-    Ok(printed.or(write_exports(&report, &[], &options.exports)).or(outcome(&report)))
+    let exit = printed.or(write_exports(&report, &[], &options.exports)).or(outcome(&report));
+    Ok(exit.unless_interrupted())
 }
 
 fn measure(options: &Options) -> Result<Exit, Failure> {
@@ -117,7 +122,7 @@ fn measure(options: &Options) -> Result<Exit, Failure> {
     let past = against.as_ref().and_then(Against::past);
     let suite = suite(&Configuration { past, ..options.configuration.clone() })?;
     let mut progress = progress(options);
-    let report = suite.run_watched(&mut progress);
+    let report = suite.run_watched(&mut progress, &mut keeper);
     progress.clear();
     let mut report = report?;
     if let Some(against) = against {
@@ -126,11 +131,21 @@ fn measure(options: &Options) -> Result<Exit, Failure> {
     let is_blocked =
         options.gate.as_ref().is_some_and(|policy| !policy.judge(&report).blocked.is_empty());
     if is_blocked && options.baseline == options.save_baseline {
-        keeper.spare_baseline();
+        keeper.spare_baseline("this run is beyond the limits of the gate");
+    }
+    if report.unfinished.is_some() {
+        keeper.spare_baseline("this run is unfinished");
     }
     let kept = keeper.keep(&mut report);
-    let tuned = if options.tune { tune::tune(&report) } else { Exit::Fine };
-    Ok(deliver(&report, options).or(kept).or(tuned))
+    let tuned = match (options.tune, &report.unfinished) {
+        (true, None) => tune::tune(&report),
+        (true, Some(_)) => {
+            say("note: kbench.toml stays as it was, for this run is unfinished");
+            Exit::Fine
+        }
+        (false, _) => Exit::Fine,
+    };
+    Ok(deliver(&report, options).or(kept).or(tuned).unless_interrupted())
 }
 
 /// Prints a report, writes what was asked for, and says how the run ended.

@@ -21,7 +21,7 @@ use crate::measure::{Effort, Isolation};
 use crate::plan::{AxisOverride, Ignored, Partition, Selection, SizeFilter, nearest};
 use crate::report::{Style, TestFormat};
 use crate::store::check_name;
-use crate::worker::DeviceRequest;
+use crate::worker::{DeviceRequest, USUAL_TIMEOUT};
 use crate::{DEFAULT_SEED, Workers};
 
 /// What a program does when the command line does not say.
@@ -130,6 +130,7 @@ impl Options {
                     dump: arguments.last("dump", folder)?,
                 },
                 no_gpu: arguments.is_on("no-gpu"),
+                timeout: arguments.last("timeout", duration::parse)?.unwrap_or(USUAL_TIMEOUT),
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
                 rules: Rules {
                     limits: gate.as_ref().map_or([None; 2], |gate| [Some(gate.time), gate.explain]),
@@ -219,8 +220,7 @@ fn selection(arguments: &Arguments) -> Result<Selection, String> {
         (true, false) => Ignored::Only,
         (false, false) => Ignored::Exclude,
     };
-    let backends =
-        arguments.list("backend").iter().map(|name| backend(name)).collect::<Result<_, _>>()?;
+    let backends = arguments.each_of_list("backend", backend)?;
     Ok(Selection {
         filters: arguments.filters.clone(),
         skip: arguments.all("skip").to_vec(),
@@ -271,7 +271,7 @@ fn backend(name: &str) -> Result<Backend, String> {
     Backend::ALL.into_iter().find(|backend| backend.name() == name).ok_or_else(|| {
         let near = nearest(name, Backend::ALL.map(Backend::name));
         let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        format!("--backend: there is no backend `{name}`; there are: serial, parallel, cuda{hint}")
+        format!("there is no backend `{name}`; there are: serial, parallel, cuda{hint}")
     })
 }
 
@@ -310,8 +310,7 @@ fn search(arguments: &Arguments) -> Option<Search> {
 
 fn threads(arguments: &Arguments) -> Result<Vec<usize>, String> {
     let mut threads = Vec::new();
-    for text in arguments.list("threads") {
-        let count: usize = at_least(&text, 1).map_err(|error| format!("--threads: {error}"))?;
+    for count in arguments.each_of_list("threads", |text| at_least(text, 1usize))? {
         if !threads.contains(&count) {
             threads.push(count);
         }
@@ -324,7 +323,11 @@ fn format(arguments: &Arguments, quiet: bool) -> Result<TestFormat, String> {
         "pretty" => Ok(TestFormat::Pretty),
         "terse" => Ok(TestFormat::Terse),
         "json" => Ok(TestFormat::Json),
-        other => Err(format!("there is no format `{other}`; there are: pretty, terse, json")),
+        other => {
+            let near = nearest(other, ["pretty", "terse", "json"]);
+            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+            Err(format!("there is no format `{other}`; there are: pretty, terse, json{hint}"))
+        }
     })?;
     Ok(given.unwrap_or(if quiet { TestFormat::Terse } else { TestFormat::Pretty }))
 }
@@ -408,6 +411,7 @@ fn unknown_variable(name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::flags::{Group, long};
     use super::*;
     use std::time::Duration;
 
@@ -460,6 +464,72 @@ mod tests {
         assert_eq!(with(&gitlab, "hash:auto").as_deref(), Ok("hash:2/3"));
         assert!(with(&[], "slice:auto").is_err_and(|error| error.contains("write for example")));
         assert_eq!(with(&[], "slice:1/4").as_deref(), Ok("slice:1/4"));
+    }
+
+    /// For every flag that does not take any text, a value that it cannot take and what to write instead.
+    const REFUSED: [(&str, &str, &str); 27] = [
+        ("size", "dim>=many=1", "write for example"),
+        ("axis", "dim", "dim=64,128"),
+        ("axis", "dim=x", "write for example 4096"),
+        ("backend", "cdua", "did you mean `cuda`?"),
+        ("partition", "slice:5/4", "slice:1/4"),
+        ("budget", "soon", "write for example 60s"),
+        ("budget", "9000h", "8760h"),
+        ("measurement-time", "-1s", "write for example 60s"),
+        ("warm-up-time", "0", "write for example 60s"),
+        ("timeout", "never", "write for example 60s"),
+        ("launches", "0", "the least is 1"),
+        ("sample-size", "1", "the least is 4"),
+        ("iterations", "1.5", "not a whole number"),
+        ("threads", "1,0", "the least is 1"),
+        ("threads", "all", "not a whole number"),
+        ("seed", "-1", "not a whole number"),
+        ("device", "gpu", "not a whole number"),
+        ("dump", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), "name a folder"),
+        ("gate", "some", "write for example 5%"),
+        ("keep", "all", "not a whole number"),
+        ("save-baseline", "../x", "use letters, digits"),
+        ("save-baseline", "nul", "to Windows"),
+        ("export", "cvs=x", "did you mean `csv`?"),
+        ("export", "csv", "write for example csv=results.csv"),
+        ("export", "csv=no/such/folder/x", "does not exist"),
+        ("format", "jsn", "did you mean `json`?"),
+        ("color", "red", "auto, always or never"),
+    ];
+
+    #[test]
+    fn a_bad_value_is_blamed_on_the_flag_or_the_variable_that_gave_it() {
+        for (flag, value, advice) in REFUSED {
+            let typed = options(&[&format!("--{flag}={value}")]).expect_err(value);
+            assert!(typed.starts_with(&format!("--{flag}: ")), "{typed}");
+            let variable = long(flag).expect("a flag").variable();
+            let set = [(variable.clone().into(), value.into())];
+            let set = Options::read([], set, DefaultMode::Test, Workers::SameProcess);
+            let set = set.expect_err(value);
+            assert!(set.starts_with(&format!("{variable}: ")), "{set}");
+            assert!(typed.contains(advice) && set.contains(advice), "{typed}");
+        }
+    }
+
+    #[test]
+    fn every_flag_is_tested_with_a_bad_value_or_takes_any() {
+        let any = [
+            "kernel",
+            "variant",
+            "type",
+            "base",
+            "along",
+            "skip",
+            "baseline",
+            "load-baseline",
+            "merge",
+            "summary",
+        ];
+        let shown = FLAGS.iter().filter(|flag| flag.value.is_some());
+        for flag in shown.filter(|flag| flag.group != Group::Hidden) {
+            let is_tested = REFUSED.iter().any(|(name, ..)| *name == flag.name);
+            assert!(is_tested || any.contains(&flag.name), "--{}", flag.name);
+        }
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::Exit;
 use crate::report::{Exported, Format, Report, Trend, export};
 use crate::store::write_atomically;
+use crate::visible::in_lines;
 
 /// A file to be written, or a folder of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,9 +49,9 @@ pub(super) fn has_folder(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Says something beside the results; nobody may be listening.
+/// Says something beside the results; nobody may be listening. It may quote what others wrote, which no terminal shall obey.
 pub(super) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", in_lines(text));
 }
 
 /// Prints results; a reader that went away is not an error.

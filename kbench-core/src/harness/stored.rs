@@ -9,6 +9,7 @@ use crate::calendar::date_and_time;
 use crate::environment::Environment;
 use crate::report::{self, Format, Report, RowKey, RowReport};
 use crate::store::{Store, merge, read_run};
+use crate::visible::on_one_line;
 use std::collections::HashSet;
 use std::fs;
 use std::path::PathBuf;
@@ -17,7 +18,9 @@ use std::path::PathBuf;
 pub(super) fn load(options: &Options) -> Result<Exit, Failure> {
     let store = Store::find();
     let name = options.load_baseline.as_deref().unwrap_or_default();
-    let mut report = store.baseline(name)?;
+    let mut report = store
+        .baseline(name)
+        .map_err(|error| Failure::Refused(format!("--load-baseline: {error}")))?;
     say(&format!("loaded: run {} of {}", report.run, date_and_time(report.started)));
     select(&mut report, options)?;
     if let Some(baseline) = options.baseline.as_deref() {
@@ -145,9 +148,10 @@ pub(super) fn list() -> String {
     let runs = store.runs();
     let mut text = format!("{} baselines in {}\n", baselines.len(), store.home().display());
     for name in &baselines {
-        text += &format!("  {name}: {}\n", store.programs(name).join(", "));
+        let line = format!("{name}: {}", store.programs(name).join(", "));
+        text += &format!("  {}\n", on_one_line(&line));
     }
     text += &format!("{} runs of {}\n", runs.len(), store.program());
-    runs.iter().for_each(|(name, _)| text += &format!("  {name}\n"));
+    runs.iter().for_each(|(name, _)| text += &format!("  {}\n", on_one_line(name)));
     text
 }

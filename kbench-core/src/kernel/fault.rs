@@ -2,8 +2,9 @@
 
 use std::any::Any;
 use std::cell::RefCell;
+use std::io::Write;
 use std::panic::{AssertUnwindSafe, PanicHookInfo, catch_unwind, set_hook, take_hook};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, Once};
 
 /// Why a call of user code did not come back with a result.
@@ -30,6 +31,10 @@ pub enum Fault {
 
 /// How many guarded calls are running: while there are any, the hook notes panics instead of printing them.
 static GUARDED: AtomicUsize = AtomicUsize::new(0);
+/// How many have begun, so that somebody who looks twice can tell whether it is still the same one.
+static BEGUN: AtomicU64 = AtomicU64::new(0);
+/// Whether panics are noted for the controller as well: the process may not live to tell of them.
+static IS_NOTED_FOR_CONTROLLER: AtomicBool = AtomicBool::new(false);
 /// The latest panic on any thread; a kernel's panic may start on a pool's thread.
 static NOTED: Mutex<Option<Note>> = Mutex::new(None);
 
@@ -43,9 +48,36 @@ struct Note {
     location: String,
 }
 
+/// Begins a line on standard error that tells the controller of a panic. Where unwinding is not possible, as in a function
+/// of C's kind or in a build that aborts, it is all that is heard of it.
+pub(crate) const PANIC_NOTE: &str = "\u{1}kbench:";
+
+/// Notes panics for the controller from now on.
+pub(crate) fn note_panics_for_controller() {
+    IS_NOTED_FOR_CONTROLLER.store(true, Ordering::SeqCst);
+}
+
+/// Lets the controller forget what was printed: what comes next is called by somebody else.
+pub(crate) fn forget_last_words() {
+    if IS_NOTED_FOR_CONTROLLER.load(Ordering::SeqCst) {
+        let _ = writeln!(std::io::stderr(), "{PANIC_NOTE}");
+    }
+}
+
+/// The number of the call of user code that is running; none when there is none.
+pub(crate) fn current_call() -> Option<u64> {
+    (GUARDED.load(Ordering::SeqCst) > 0).then(|| BEGUN.load(Ordering::SeqCst))
+}
+
+/// Says that what runs now is another call, where several are made under one guard.
+pub(crate) fn next_call() {
+    BEGUN.fetch_add(1, Ordering::SeqCst);
+}
+
 /// Calls `code`; a panic becomes a [`Fault`] that carries its text and its place.
 pub fn guard<R>(code: impl FnOnce() -> R) -> Result<R, Fault> {
     install_hook();
+    next_call();
     GUARDED.fetch_add(1, Ordering::SeqCst);
     NOTED_HERE.take();
     NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
@@ -73,6 +105,10 @@ fn install_hook() {
 
 fn note(info: &PanicHookInfo<'_>) {
     let note = Note { location: info.location().map(ToString::to_string).unwrap_or_default() };
+    if IS_NOTED_FOR_CONTROLLER.load(Ordering::SeqCst) {
+        let text = text_of(info.payload()).unwrap_or_default().replace('\n', " ");
+        let _ = writeln!(std::io::stderr(), "{PANIC_NOTE}panicked at {}: {text}", note.location);
+    }
     NOTED_HERE.set(Some(note.clone()));
     *NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Some(note);
 }

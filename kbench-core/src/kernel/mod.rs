@@ -25,6 +25,9 @@ pub use entry::{
     Threshold, Tuned, TuningSource, Values, VariantEntry,
 };
 pub use fault::{Fault, guard};
+pub(crate) use fault::{
+    PANIC_NOTE, current_call, forget_last_words, next_call, note_panics_for_controller,
+};
 pub use mode::Mode;
 pub use routine::{Caller, Implementation, Limits, Returned, Routine, Sampled, parallel, serial};
 pub use timed::{Calls, empty_turn};

@@ -22,6 +22,7 @@ use crate::value::Operand;
 
 /// How many calls a sample makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "SomeCalls")]
 pub struct Calls {
     /// Calls under one reading of the clock.
     pub per_batch: u64,
@@ -37,7 +38,26 @@ impl Calls {
 
     /// All calls of the sample.
     pub fn total(self) -> u64 {
-        self.per_batch * self.batches
+        self.per_batch.saturating_mul(self.batches)
+    }
+}
+
+/// Calls as another process tells them, before anybody has looked at them.
+#[derive(Deserialize)]
+struct SomeCalls {
+    per_batch: u64,
+    batches: u64,
+}
+
+impl TryFrom<SomeCalls> for Calls {
+    type Error = String;
+
+    fn try_from(SomeCalls { per_batch, batches }: SomeCalls) -> Result<Self, String> {
+        match per_batch.checked_mul(batches) {
+            Some(1..) => Ok(Calls { per_batch, batches }),
+            Some(0) => Err("a sample of no call".to_owned()),
+            None => Err(format!("{batches} times {per_batch} calls are more than can be counted")),
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use super::roster::{Roster, RosterCell};
 use super::schedule::PILOT_LAUNCHES;
 use super::session::Session;
 use super::timetable::Timetable;
-use super::{Assignment, Isolation, Look, Measured, OpenCell, Outlook};
+use super::{Assignment, Isolation, Journal, Look, Measured, OpenCell, Outlook};
 use crate::check::Standing;
 use crate::kernel::Mode;
 use crate::watch::{Stage, Watch};
@@ -143,7 +143,12 @@ impl<'a> Group<'a> {
     }
 
     /// Takes the samples of all cells in their share of the time.
-    pub(super) fn measure(mut self, share: Duration, watch: &mut dyn Watch) {
+    pub(super) fn measure(
+        mut self,
+        share: Duration,
+        watch: &mut dyn Watch,
+        journal: &mut Journal<'_>,
+    ) {
         if self.assignment.effort.iterations.is_none() {
             self.fit(share);
         }
@@ -163,6 +168,7 @@ impl<'a> Group<'a> {
             watch.step(Stage::Measuring, passed, passed + ahead, &text);
             self.is_broken = false;
             self.round(&mut timetable, slot);
+            journal(self.measured);
             if self.is_broken {
                 // It is made up for. That comes to an end: each time a row fails, or there is one more loss.
                 continue;

@@ -6,9 +6,9 @@ use std::time::Instant;
 use super::Isolation;
 use super::group::Group;
 use super::roster::{Roster, RosterCell};
-use super::session::Session;
+use super::session::{Guilty, Session};
 use super::timetable::{Timetable, WARM_UP_BLOCKS};
-use crate::worker::{LinkError, PROTOCOL, Preparation, Request, Visit, Visits};
+use crate::worker::{LinkError, MOST_PARDONS, PROTOCOL, Preparation, Request, Visit, Visits};
 
 /// Data of cells that are visited round-robin may take this much memory together; more cells make another group.
 const GROUP_MEMORY: usize = 1 << 30;
@@ -29,7 +29,7 @@ impl<'a> Group<'a> {
         let link = match self.assignment.launcher.launch(number) {
             Ok(link) => link,
             Err(error) => {
-                self.ended = Some(error.to_string());
+                self.end(&error);
                 return None;
             }
         };
@@ -152,14 +152,30 @@ impl<'a> Group<'a> {
             None if error.is_end() && self.losses.len() < MOST_LOSSES => {
                 self.losses.push(error.to_string());
             }
-            None => self.ended = Some(error.to_string()),
+            None => self.end(error),
         }
     }
 
-    /// Marks rows whose call was the end of a worker.
-    pub(super) fn fail(&mut self, RosterCell { cell, rows }: RosterCell, error: &LinkError) {
+    /// Notes why there can be no more launches.
+    fn end(&mut self, error: &LinkError) {
+        self.measured.interrupted = self.measured.interrupted.or(error.interrupt());
+        self.ended = Some(error.to_string());
+    }
+
+    /// Marks rows whose call was the end of a worker; those that may be innocent have another chance.
+    pub(super) fn fail(&mut self, guilty: Guilty, error: &LinkError) {
+        let Guilty { place: RosterCell { cell, rows }, is_data } = guilty;
+        let known = &mut self.measured.rows[cell];
+        if error.is_by_others() && rows.iter().all(|row| known[*row].pardons < MOST_PARDONS) {
+            rows.iter().for_each(|row| known[*row].pardons += 1);
+            return;
+        }
+        let failure = match is_data {
+            true => format!("the kernel's `inputs` {error}"),
+            false => error.to_string(),
+        };
         for row in rows {
-            self.measured.rows[cell][row].failure.get_or_insert_with(|| error.to_string());
+            known[row].failure.get_or_insert_with(|| failure.clone());
         }
     }
 
@@ -177,7 +193,7 @@ impl<'a> Group<'a> {
             let known = &mut self.measured.rows[cell][row];
             if self.measured.measurement.has(cell, row) {
                 known.remark.get_or_insert_with(|| remark.clone());
-            } else {
+            } else if self.measured.interrupted.is_none() {
                 known.failure.get_or_insert_with(|| reason.clone());
             }
         }
@@ -192,6 +208,7 @@ impl<'a> Group<'a> {
             memory: GROUP_MEMORY,
             calibrate: None,
             device: self.assignment.device.clone(),
+            timeout_seconds: self.assignment.timeout.as_secs_f64(),
         }
     }
 }

@@ -30,14 +30,14 @@ impl<'a> Session<'a> {
     }
 
     /// The rows that are to blame for the end of the worker: those that it was calling.
-    pub(super) fn guilty(&self, error: &LinkError) -> Option<RosterCell> {
+    pub(super) fn guilty(&self, error: &LinkError) -> Option<Guilty> {
         let Place { cell, row } = self.calling.filter(|_| error.is_end())?;
         let RosterCell { cell, rows } = self.roster.cells.get(cell)?.clone();
         let rows = match row {
             Some(row) => vec![*rows.get(row)?],
             None => rows,
         };
-        Some(RosterCell { cell, rows })
+        Some(Guilty { place: RosterCell { cell, rows }, is_data: row.is_none() })
     }
 
     /// Asks for something and notes what comes back; gives where the time went.
@@ -60,6 +60,14 @@ impl<'a> Session<'a> {
     }
 }
 
+/// Who is to blame for the end of a worker.
+pub(super) struct Guilty {
+    /// The rows.
+    pub(super) place: RosterCell,
+    /// Whether it was their data that was being made.
+    pub(super) is_data: bool,
+}
+
 /// Where replies are noted.
 struct Notes<'s> {
     roster: &'s Roster,
@@ -74,6 +82,7 @@ impl Notes<'_> {
         let rows = &mut *self.rows;
         match reply {
             Reply::Calling(place) => *self.calling = Some(place),
+            Reply::Overdue(overdue) => *self.calling = Some(overdue.place),
             Reply::Called => *self.calling = None,
             Reply::Prepared(prepared) => {
                 *self.calling = None;
@@ -114,6 +123,7 @@ impl Notes<'_> {
                 rows[cell][row].device = inspected.device;
             }
             Reply::Checked(_)
+            | Reply::Trying(_)
             | Reply::Compiling { .. }
             | Reply::Ceilings(_)
             | Reply::Done(_)

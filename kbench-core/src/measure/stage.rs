@@ -11,6 +11,7 @@ use crate::cuda::DeviceFigures;
 use crate::gauge::{Allocations, CounterFigures};
 use crate::kernel::empty_turn;
 use crate::plan::{Cell, Plan};
+use crate::system::Interrupt;
 use crate::watch::Watch;
 use crate::worker::{DeviceRequest, Launcher, LinkError, RowCalibration};
 
@@ -44,6 +45,8 @@ pub struct Assignment<'a> {
     pub inspect: bool,
     /// Where CUDA variants run.
     pub device: &'a DeviceRequest,
+    /// How long a call may take.
+    pub timeout: Duration,
     /// Rows that an older program has as well, in the shape of the plan; empty when there is none. The launcher's workers
     /// then answer for both.
     pub past: &'a [Vec<bool>],
@@ -76,6 +79,8 @@ pub struct Measured {
     pub empty_turn: f64,
     /// Where the time went.
     pub spent: Spent,
+    /// Who wanted it to end before its time.
+    pub interrupted: Option<Interrupt>,
 }
 
 impl Measured {
@@ -90,9 +95,16 @@ impl Measured {
         self.rows[cell][row].skipped.is_some()
     }
 
+    /// The same with what a later pass over the same plan has found.
+    pub fn completed(mut self, later: Measured) -> Self {
+        self.complete(later);
+        self
+    }
+
     /// Takes over what a later pass over the same plan found about rows whose turn had not come.
     pub fn complete(&mut self, later: Measured) {
-        let Measured { measurement, rows, looks, spent, .. } = later;
+        let Measured { measurement, rows, looks, spent, interrupted, .. } = later;
+        self.interrupted = self.interrupted.or(interrupted);
         self.measurement.launches.extend(measurement.launches);
         for (cell, rows) in rows.into_iter().enumerate() {
             for (row, found) in rows.into_iter().enumerate() {
@@ -144,6 +156,8 @@ pub struct RowMeasured {
     pub device: Option<DeviceFigures>,
     /// What else is to be known of it.
     pub remark: Option<String>,
+    /// How often its process was ended by somebody else while it was called.
+    pub pardons: u32,
     /// Why it has no samples, or none that count.
     pub failure: Option<String>,
     /// Why its turn did not come.
@@ -159,8 +173,15 @@ impl RowMeasured {
     }
 }
 
+/// Told what there is whenever no worker is measuring.
+pub type Journal<'a> = dyn FnMut(&Measured) + 'a;
+
 /// Measures all admitted rows.
-pub fn measure_plan(assignment: &Assignment<'_>, watch: &mut dyn Watch) -> Measured {
+pub fn measure_plan(
+    assignment: &Assignment<'_>,
+    watch: &mut dyn Watch,
+    journal: &mut Journal<'_>,
+) -> Measured {
     let Assignment { plan, checked, past, .. } = assignment;
     let mut measured = Measured {
         rows: plan.cells.iter().map(|c| vec![RowMeasured::default(); places(c, past)]).collect(),
@@ -171,24 +192,60 @@ pub fn measure_plan(assignment: &Assignment<'_>, watch: &mut dyn Watch) -> Measu
     let start = Instant::now();
     let budget = assignment.time.min(A_YEAR);
     let mut waiting: Vec<usize> = (0..plan.cells.len()).collect();
+    let mut caution = Caution::default();
     loop {
         waiting.retain(|cell| wants_samples(&checked[*cell], &measured.rows[*cell]));
         let aside = Duration::from_secs_f64(measured.spent.checking);
         let left = (budget + aside).saturating_sub(start.elapsed());
-        if waiting.is_empty() || left.is_zero() {
+        if waiting.is_empty() || left.is_zero() || measured.interrupted.is_some() {
             break;
         }
-        match measure_group(assignment, &mut measured, &waiting, left, watch) {
+        let (opened, share) = caution.part(&waiting);
+        let left = left.mul_f64(share);
+        match measure_group(assignment, &mut measured, opened, left, (watch, journal)) {
             Ok(cells) => {
                 skip(assignment, &mut measured, &cells);
                 waiting.retain(|cell| !cells.contains(cell));
             }
-            Err(error) => fail(&mut measured, &waiting, &error),
+            Err(LinkError::Interrupted(interrupt)) => measured.interrupted = Some(interrupt),
+            Err(error) if error.is_end() && caution.is_worth_another_try(opened.len()) => {}
+            Err(error) => fail(&mut measured, opened, &error),
         }
     }
     skip(assignment, &mut measured, &waiting);
     measured.spent.measuring = start.elapsed().as_secs_f64() - measured.spent.checking;
     measured
+}
+
+/// What is learnt from workers that end while nobody is being called: what a row has left behind, such as threads, may be
+/// the end of its process later. All others try again; when that happens again and again, in smaller and smaller groups, until
+/// one cell is left that is to blame.
+#[derive(Default)]
+struct Caution {
+    losses: u32,
+    /// Cells that are tried together; none for all of them.
+    width: Option<usize>,
+}
+
+impl Caution {
+    /// Losses after which groups become smaller.
+    const MOST_LOSSES: u32 = 3;
+
+    /// The cells that are tried next, and their share of the time.
+    fn part<'a>(&self, waiting: &'a [usize]) -> (&'a [usize], f64) {
+        let width = self.width.unwrap_or(usize::MAX).min(waiting.len());
+        (&waiting[..width], width as f64 / waiting.len() as f64)
+    }
+
+    /// Notes that a worker was lost; gives whether its cells are to be tried again.
+    fn is_worth_another_try(&mut self, cells: usize) -> bool {
+        self.losses += 1;
+        if self.losses <= Caution::MOST_LOSSES {
+            return true;
+        }
+        self.width = Some((cells / 2).max(1));
+        cells > 1
+    }
 }
 
 /// Rows of a cell, those of an older program included.
@@ -202,7 +259,7 @@ fn measure_group<'a>(
     measured: &'a mut Measured,
     waiting: &[usize],
     left: Duration,
-    watch: &mut dyn Watch,
+    (watch, journal): (&mut dyn Watch, &mut Journal<'_>),
 ) -> Result<Vec<usize>, LinkError> {
     let begun = Instant::now();
     let group = Group::open(assignment, measured, waiting, left, watch)?;
@@ -212,7 +269,7 @@ fn measure_group<'a>(
     }
     let cells: Vec<usize> = group.roster.cells.iter().map(|cell| cell.cell).collect();
     let left = left.saturating_sub(begun.elapsed());
-    group.measure(left.mul_f64(cells.len() as f64 / waiting.len() as f64), watch);
+    group.measure(left.mul_f64(cells.len() as f64 / waiting.len() as f64), watch, journal);
     Ok(cells)
 }
 
@@ -228,8 +285,14 @@ const A_YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Marks those rows of some cells whose turn did not come.
 fn skip(assignment: &Assignment<'_>, measured: &mut Measured, cells: &[usize]) {
     let seconds = assignment.effort.budget.as_secs_f64();
-    let reason =
-        format!("the budget of {seconds} s ended before its turn; raise --budget or select less");
+    let reason = match measured.interrupted {
+        Some(interrupt) => format!("the run was interrupted by {interrupt} before its turn"),
+        None => {
+            format!(
+                "the budget of {seconds} s ended before its turn; raise --budget or select less"
+            )
+        }
+    };
     for cell in cells {
         for (row, known) in measured.rows[*cell].iter_mut().enumerate() {
             let is_open = known.failure.is_none() && known.declined.is_none();
@@ -247,5 +310,30 @@ fn fail(measured: &mut Measured, cells: &[usize], error: &LinkError) {
         for row in &mut measured.rows[*cell] {
             row.failure.get_or_insert_with(|| error.to_string());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_are_lost_make_groups_smaller_until_one_cell_is_to_blame() {
+        let (mut caution, mut waiting) = (Caution::default(), (0..8).collect::<Vec<usize>>());
+        // The sixth cell ends every worker that has it.
+        let (mut blamed, mut tries): (Vec<usize>, usize) = (Vec::new(), 0);
+        while !waiting.is_empty() {
+            tries += 1;
+            let (opened, share) = caution.part(&waiting);
+            let opened = opened.to_vec();
+            assert_eq!(share, opened.len() as f64 / waiting.len() as f64);
+            if opened.contains(&5) && caution.is_worth_another_try(opened.len()) {
+                continue;
+            }
+            blamed.extend(opened.iter().filter(|cell| **cell == 5));
+            waiting.retain(|cell| !opened.contains(cell));
+        }
+        assert_eq!(blamed, [5]);
+        assert!(tries < 20, "{tries}");
     }
 }

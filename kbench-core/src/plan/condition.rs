@@ -108,7 +108,7 @@ fn comparison(text: &str) -> Result<Comparison, String> {
         .min_by_key(|(position, symbol, _)| (*position, std::cmp::Reverse(symbol.len())))
         .ok_or_else(|| format!("`{text}` has no comparison; write for example `dim>=1024`"))?;
     let axis = text[..position].trim();
-    if axis.is_empty() {
+    if !is_name(axis) {
         return Err(format!("`{text}` does not name an axis; write for example `dim>=1024`"));
     }
     let with = side(text[position + symbol.len()..].trim())?;
@@ -117,8 +117,13 @@ fn comparison(text: &str) -> Result<Comparison, String> {
 
 /// A number or the name of an axis.
 fn side(text: &str) -> Result<Side, String> {
-    let is_name = text.starts_with(|c: char| c.is_alphabetic() || c == '_');
-    if is_name { Ok(Side::Axis(text.to_owned())) } else { number(text).map(Side::Number) }
+    if is_name(text) { Ok(Side::Axis(text.to_owned())) } else { number(text).map(Side::Number) }
+}
+
+/// Whether an axis may be called so.
+fn is_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_alphanumeric() || c == '_')
 }
 
 /// A whole number: `4096`, `4_096`, `1<<12` or `2^12`.
@@ -163,6 +168,7 @@ impl fmt::Display for SizeFilter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::SplitMix;
 
     fn matches(filter: &str, values: [usize; 2]) -> bool {
         filter.parse::<SizeFilter>().expect(filter).matches(&["rows", "dim"], &values, None)
@@ -187,8 +193,34 @@ mod tests {
     }
 
     #[test]
+    fn a_condition_is_read_as_it_is_shown() {
+        let mut random = SplitMix(1);
+        let names = ["n", "rows", "head_dim", "ä", "x1"];
+        for _ in 0..2000 {
+            let mut name = || names[random.below(names.len() as u64) as usize].to_owned();
+            let (axis, other) = (name(), name());
+            let operator = OPERATORS[random.below(7) as usize].1;
+            let number = (random.bits() >> random.below(64)) as usize;
+            let with = if random.below(2) == 0 { Side::Axis(other) } else { Side::Number(number) };
+            let one = Comparison { axis, operator, with };
+            let filter = SizeFilter::Where(vec![one; 1 + random.below(3) as usize]);
+            assert_eq!(filter.to_string().parse(), Ok(filter.clone()), "{filter}");
+        }
+    }
+
+    #[test]
     fn nonsense_is_explained() {
-        for text in [">=4", "dim>=", "dim>=1<<99", "dim=2^99", "dim>=-1"] {
+        for text in [
+            ">=4",
+            "dim>=",
+            "dim>=1<<99",
+            "dim=2^99",
+            "dim>=-1",
+            "a b>1",
+            "dim>=x=1",
+            "dim<x<3",
+            "a&b=1",
+        ] {
             let error = text.parse::<SizeFilter>().expect_err(text);
             assert!(error.contains("write for example"), "{text}: {error}");
         }

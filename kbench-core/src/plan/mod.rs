@@ -20,7 +20,7 @@ use crate::kernel::{Backend, Fault, KernelEntry, Mode, VariantEntry, guard};
 use crate::registry::Registry;
 
 /// What a run consists of.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Plan {
     /// In the order of the registry, sizes as listed.
     pub cells: Vec<Cell>,
@@ -37,6 +37,7 @@ pub struct Plan {
 }
 
 /// Kernel × element type × size, with the variants that are selected for it.
+#[derive(Clone)]
 pub struct Cell {
     /// The kernel.
     pub kernel: &'static KernelEntry,

@@ -76,6 +76,7 @@ impl FromStr for Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::value::SplitMix;
 
     #[test]
     fn shares_are_disjoint_and_cover_everything() {
@@ -87,6 +88,19 @@ mod tests {
                 let holders = shares.iter().filter(|s| s.contains(index, &path)).count();
                 assert_eq!(holders, 1, "{by} {index}");
             }
+        }
+    }
+
+    #[test]
+    fn a_share_is_read_as_it_is_shown() {
+        let mut random = SplitMix(1);
+        for _ in 0..1000 {
+            let of = 1 + random.below(u64::MAX);
+            let share = 1 + random.below(of);
+            let by = if random.below(2) == 0 { By::Slice } else { By::Hash };
+            let partition = Partition { by, share, of };
+            assert_eq!(partition.to_string().parse(), Ok(partition), "{partition}");
+            partition.contains(7, "crate::kernel");
         }
     }
 

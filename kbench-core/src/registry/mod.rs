@@ -89,5 +89,7 @@ impl RegisteredKernel {
     }
 }
 
-#[cfg(test)]
+// Fuzz targets have no other kernels either.
+#[cfg(any(test, fuzzing))]
+#[cfg_attr(not(test), allow(dead_code, unused_imports, reason = "some are for tests alone"))]
 pub(crate) mod tests;

@@ -1,5 +1,7 @@
 //! From findings to rows.
 
+use std::collections::BTreeMap;
+
 use super::changes::add_changes;
 use super::device::{add_ceiling, add_device};
 use super::key;
@@ -18,7 +20,8 @@ use crate::infer::{
 use crate::kernel::guard;
 use crate::measure::{Look, Measured, Pass, RowMeasured};
 use crate::plan::Cell;
-use crate::worker::{Block, Sample};
+use crate::visible::in_lines;
+use crate::worker::Sample;
 
 const TOO_FEW: &str = "too few samples for a comparison; raise --budget or select less";
 const NO_FIGURES: &str = "not compared: its base has no figures";
@@ -53,11 +56,11 @@ pub fn assemble(
             let found = standings(observed, &live, look, rules);
             live.iter().zip(found).for_each(|(row, found)| standing[*row] = found);
         }
-        for row in 0..cell.rows.len() {
+        for (row, raw) in raw(measured, index, cell.rows.len()).into_iter().enumerate() {
             let known = known.map(|rows| &rows[row]);
             let finding = Finding { cell, row, checked: &checked[index][row], known };
             let mut report = finding.report();
-            report.raw = raw(measured, index, row);
+            report.raw = raw;
             report.origin = origin;
             report.best_share = standing[row].map(|standing| standing.share);
             report.rank = standing[row].map(|standing| standing.rank);
@@ -181,6 +184,7 @@ impl Finding<'_> {
                 .flat_map(|check| check.remarks.iter().map(ToString::to_string))
                 .chain(known.and_then(|known| known.remark.clone()))
                 .chain(variant.threshold.and_then(|threshold| threshold.doubt()))
+                .map(|remark| in_lines(&remark).into_owned())
                 .collect(),
             calls: known.and_then(|known| Some(known.calibration?.calls.total())),
             overhead_share: known.and_then(|known| Some(known.calibration?.overhead_share())),
@@ -195,12 +199,15 @@ impl Finding<'_> {
         }
     }
 
+    /// Whether it has figures. A reason may quote a panic's text, which is anything.
     fn status(&self) -> Status {
+        let shown = |reason: &str| in_lines(reason).into_owned();
         match (&self.checked.standing, self.known) {
-            (Standing::Skipped(reason), _) => Status::Skipped(reason.clone()),
-            (Standing::Wrong(wrong), _) => Status::Failed(wrong.to_string()),
+            (Standing::Skipped(reason), _) => Status::Skipped(shown(reason)),
+            (Standing::Wrong(wrong), _) => Status::Failed(shown(&wrong.to_string())),
             (Standing::Admitted, Some(RowMeasured { failure: Some(failure), .. })) => {
-                Status::Failed(failure.clone())
+                let size = self.cell.size.name(self.cell.kernel.axes);
+                Status::Failed(shown(&format!("{failure} (at {size})")))
             }
             (
                 Standing::Admitted,
@@ -208,7 +215,7 @@ impl Finding<'_> {
                     RowMeasured { declined: Some(reason), .. }
                     | RowMeasured { skipped: Some(reason), .. },
                 ),
-            ) => Status::Skipped(reason.clone()),
+            ) => Status::Skipped(shown(reason)),
             (Standing::Admitted, _) => Status::Ok,
         }
     }
@@ -312,17 +319,43 @@ fn comparison_report(comparison: &Comparison, judged: &Judged) -> ComparisonRepo
     }
 }
 
-/// A row's samples and the sentinels beside them: launch by launch, block by block.
-fn raw(measured: &Measured, cell: usize, row: usize) -> RawSamples {
+/// The samples of every row of a cell and the sentinels beside them: launch by launch, block by block. Launches that did not
+/// visit the cell are left out: a run of many cells has many launches, and each visits a few of them.
+fn raw(measured: &Measured, cell: usize, rows: usize) -> Vec<RawSamples> {
+    let mut found: Vec<Vec<Vec<Vec<&Sample>>>> = vec![Vec::new(); rows];
+    let launches = measured.measurement.launches.iter();
+    let visits = launches.filter_map(|launch| launch.cells.get(cell));
+    for blocks in visits.filter(|blocks| !blocks.is_empty()) {
+        found.iter_mut().for_each(|launches| launches.push(Vec::new()));
+        for block in blocks {
+            let mut by_row: BTreeMap<usize, Vec<&Sample>> = BTreeMap::new();
+            for sample in &block.samples {
+                by_row.entry(sample.row).or_default().push(sample);
+            }
+            for (row, samples) in by_row {
+                // Beyond the last row are those of an older program.
+                if let Some(launch) = found.get_mut(row).and_then(|launches| launches.last_mut()) {
+                    launch.push(samples);
+                }
+            }
+        }
+    }
+    found.iter().map(|launches| raw_of(launches)).collect()
+}
+
+/// The figures of a row's samples.
+fn raw_of(launches: &[Vec<Vec<&Sample>>]) -> RawSamples {
     let of = |figure: fn(&Sample) -> Option<f64>| -> Vec<Vec<Vec<f64>>> {
-        let of_block = |block: &Block| -> Vec<f64> {
-            block.samples.iter().filter(|sample| sample.row == row).filter_map(figure).collect()
+        let of_block = |block: &Vec<&Sample>| -> Vec<f64> {
+            let mut figures: Vec<f64> = block.iter().filter_map(|sample| figure(sample)).collect();
+            figures.shrink_to_fit();
+            figures
         };
-        let of_launch = |blocks: &Vec<Block>| -> Vec<Vec<f64>> {
+        let of_launch = |blocks: &Vec<Vec<&Sample>>| -> Vec<Vec<f64>> {
             blocks.iter().map(of_block).filter(|block| !block.is_empty()).collect()
         };
-        let launches = measured.measurement.launches.iter();
-        launches.filter_map(|launch| launch.cells.get(cell)).map(of_launch).collect()
+        let figures: Vec<Vec<Vec<f64>>> = launches.iter().map(of_launch).collect();
+        if figures.iter().all(Vec::is_empty) { Vec::new() } else { figures }
     };
     RawSamples {
         samples: of(|sample| Some(seven_digits(sample.nanoseconds))),
@@ -337,30 +370,34 @@ fn raw(measured: &Measured, cell: usize, row: usize) -> RawSamples {
 
 /// More digits than a clock has, and half as much to store.
 fn seven_digits(value: f64) -> f64 {
-    if value <= 0.0 {
-        return value;
-    }
     let scale = 10_f64.powf(6.0 - value.log10().floor());
-    (value * scale).round() / scale
+    // No clock has ticks so short or so long that a power of ten cannot tell them.
+    match scale.is_normal() && value > 0.0 {
+        true => (value * scale).round() / scale,
+        false => value,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::check::{Coverage, Devices, check_plan};
+    use crate::check::{Coverage, check_plan};
     use crate::kernel::VariantEntry;
     use crate::measure::{Assignment, Effort, Isolation, measure_plan};
     use crate::plan::{Plan, Selection};
     use crate::registry::Registry;
     use crate::registry::tests::{base, right, variant_of_double};
-    use crate::worker::{DeviceRequest, SameProcess};
+    use crate::worker::{DeviceRequest, SameProcess, USUAL_TIMEOUT, WorkerChecks};
 
     /// All rows of a short run.
     fn rows(entries: &[&'static VariantEntry]) -> Vec<RowReport> {
         let registry = Registry::of(entries.iter().copied()).expect("fine");
         let plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
-        let mut devices = Devices { available: Ok(()), checks: &mut () };
-        let checked = check_plan(&plan, Coverage::EverySize, 1, &mut devices, &mut ());
+        let device = DeviceRequest::default();
+        let launcher = SameProcess(&registry);
+        let timeout = USUAL_TIMEOUT;
+        let mut checks = WorkerChecks { launcher: &launcher, device: device.clone(), timeout };
+        let checked = check_plan(&plan, Coverage::EverySize, 1, &Ok(()), &mut checks, &mut ());
         let effort = Effort { samples: Some(2), ..Effort::quick() };
         let assignment = Assignment {
             past: &[],
@@ -371,11 +408,12 @@ mod tests {
             seed: 1,
             isolation: Isolation::Shared,
             inspect: false,
-            device: &DeviceRequest::default(),
-            launcher: &SameProcess(&registry),
+            device: &device,
+            timeout,
+            launcher: &launcher,
             judge: &Rules::default(),
         };
-        let measured = measure_plan(&assignment, &mut ());
+        let measured = measure_plan(&assignment, &mut (), &mut |_| {});
         let pass = Pass { plan, checked, measured };
         assemble(&pass, Rules::default(), Origin::Listed, None)
     }

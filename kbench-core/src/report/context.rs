@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::index::Index;
 use super::{RowReport, ScalingReport};
 use crate::crossover::{Crossover, ThresholdVerdict};
 
@@ -33,8 +34,17 @@ pub struct ScalingContext {
 
 /// Notes on every row what is known of its variant.
 pub fn put_in_context(rows: &mut [RowReport], crossovers: &[Crossover], scaling: &[ScalingReport]) {
+    let crossovers = Index::new(crossovers, |found| {
+        (found.kernel.as_str(), found.element.as_str(), found.variant.as_str())
+    });
+    let scaling = Index::new(scaling, |found| {
+        (found.kernel.as_str(), found.element.as_str(), found.variant.as_str())
+    });
     for row in rows {
-        if let Some(found) = crossovers.iter().find(|found| is_on_way(row, found)) {
+        let variant = (row.kernel.as_str(), row.element.as_str(), row.variant.as_str());
+        let here = scaling.of(&variant).iter().filter(|found| found.size == row.size);
+        let count = here.flat_map(|found| &found.counts).find(|count| count.threads == row.threads);
+        if let Some(found) = crossovers.of(&variant).iter().find(|found| is_on_way(row, found)) {
             let last = found.crossings.last();
             row.crossover = CrossoverContext {
                 threshold_verdict: found.threshold.as_ref().map(|threshold| threshold.verdict),
@@ -43,11 +53,7 @@ pub fn put_in_context(rows: &mut [RowReport], crossovers: &[Crossover], scaling:
                 crossover_high: last.map(|crossing| crossing.above.work),
             };
         }
-        let is_of_row = |found: &&ScalingReport| {
-            is_of(row, &found.kernel, &found.element, &found.variant) && found.size == row.size
-        };
-        let counts = scaling.iter().filter(is_of_row).flat_map(|found| &found.counts);
-        if let Some(count) = counts.into_iter().find(|count| count.threads == row.threads) {
+        if let Some(count) = count {
             row.scaling = ScalingContext {
                 scaling: Some(count.speedup.value),
                 scaling_low: Some(count.speedup.low),
@@ -58,13 +64,9 @@ pub fn put_in_context(rows: &mut [RowReport], crossovers: &[Crossover], scaling:
     }
 }
 
-fn is_of(row: &RowReport, kernel: &str, element: &str, variant: &str) -> bool {
-    row.kernel == kernel && row.element == element && row.variant == variant
-}
-
+/// Whether what was found about a row's variant is about sizes like its own.
 fn is_on_way(row: &RowReport, found: &Crossover) -> bool {
-    is_of(row, &found.kernel, &found.element, &found.variant)
-        && row.threads == found.threads
+    row.threads == found.threads
         && row.mode == found.mode.name()
         && found.held.iter().all(|(axis, value)| row.axes.get(axis) == Some(value))
 }

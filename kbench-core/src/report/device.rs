@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::index::last_of_variants;
 use super::{RowReport, units};
 use crate::cuda::{Ceilings, DeviceFigures, DeviceInfo, DeviceKernel};
 use crate::kernel::Mode;
@@ -230,17 +231,8 @@ pub(super) fn add_ceiling(
 
 /// Lines about transfers and kernels of the largest size, one for every variant on a device.
 pub(super) fn lines(rows: &[RowReport]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for (index, row) in rows.iter().enumerate() {
-        let is_of_device = row.device.device_peak_bytes.is_some();
-        let is_last = rows[index + 1..]
-            .iter()
-            .all(|later| later.variant != row.variant || later.device.device_peak_bytes.is_none());
-        if is_of_device && is_last {
-            lines.extend(line(row));
-        }
-    }
-    lines
+    let is_of_device = |row: &RowReport| row.device.device_peak_bytes.is_some();
+    last_of_variants(rows, is_of_device).into_iter().flat_map(line).collect()
 }
 
 fn line(row: &RowReport) -> [String; 2] {

@@ -1,6 +1,7 @@
 //! What was found about a kernel as a whole, below its table.
 
 use super::crossover_table::crossover_table;
+use super::index::Index;
 use super::remarks::{remarks, wrapped};
 use super::scaling_table::scaling_table;
 use super::sentences::transfers;
@@ -8,10 +9,50 @@ use super::{KernelReport, Report, RowReport, ScalingReport, Status, Style};
 use crate::crossover::Crossover;
 use crate::kernel::Mode;
 
-/// Who wins where, what that says of thresholds and targets, and what to take.
-pub(super) fn findings(report: &Report, kernel: &KernelReport, style: Style) -> String {
-    let is_here = |c: &&Crossover| c.kernel == kernel.kernel && c.element == kernel.element;
-    let here: Vec<&Crossover> = report.crossovers.iter().filter(is_here).collect();
+/// What a report says of kernels as a whole.
+pub(super) struct Findings<'a> {
+    crossovers: Index<'a, Key<'a>, Crossover>,
+    scaling: Index<'a, Key<'a>, ScalingReport>,
+    /// Rows that failed at sizes that nobody listed.
+    failed: Index<'a, Key<'a>, RowReport>,
+}
+
+/// A kernel and its element type.
+type Key<'a> = (&'a String, &'a String);
+
+impl<'a> Findings<'a> {
+    pub(super) fn of(report: &'a Report) -> Self {
+        let is_failed = |row: &&RowReport| matches!(row.status, Status::Failed(_));
+        let failed = report.searched.iter().filter(is_failed);
+        Findings {
+            crossovers: Index::new(&report.crossovers, |found| (&found.kernel, &found.element)),
+            scaling: Index::new(&report.scaling, |found| (&found.kernel, &found.element)),
+            failed: Index::new(failed, |row| (&row.kernel, &row.element)),
+        }
+    }
+
+    /// Who wins where, what that says of thresholds and targets, and what to take of a kernel with these rows.
+    pub(super) fn text(&self, kernel: &KernelReport, rows: &[RowReport], style: Style) -> String {
+        let key = (&kernel.kernel, &kernel.element);
+        let mut text = crossovers(self.crossovers.of(&key), style);
+        let scaling = self.scaling.of(&key);
+        if let Some(first) = scaling.first() {
+            let threads = if first.first == 1 { "thread" } else { "threads" };
+            let first = first.first;
+            text += &format!("  scaling, against the same variant with {first} {threads}\n");
+            text += &scaling_table(scaling, style);
+        }
+        let failed: Vec<RowReport> = self.failed.of(&key).iter().copied().cloned().collect();
+        if !failed.is_empty() {
+            text += &remarks(&failed, &[rows, &failed].concat(), style);
+        }
+        let lines = kernel.findings.iter().chain(&kernel.recommendation);
+        text + &lines.map(|line| wrapped(&format!("→ {line}")) + "\n").collect::<String>()
+    }
+}
+
+/// Tables of the variants that have several crossovers.
+fn crossovers(here: &[&Crossover], style: Style) -> String {
     let mut tables = String::new();
     let mut variants: Vec<(&str, Mode)> =
         here.iter().map(|f| (f.variant.as_str(), f.mode)).collect();
@@ -28,25 +69,5 @@ pub(super) fn findings(report: &Report, kernel: &KernelReport, style: Style) -> 
         tables += &format!("  crossovers of {variant} along {axes}{transfers}\n");
         tables += &crossover_table(&found, style);
     }
-    let is_here = |s: &&ScalingReport| s.kernel == kernel.kernel && s.element == kernel.element;
-    let scaling: Vec<&ScalingReport> = report.scaling.iter().filter(is_here).collect();
-    if let Some(first) = scaling.first() {
-        let threads = if first.first == 1 { "thread" } else { "threads" };
-        tables += &format!("  scaling, against the same variant with {} {threads}\n", first.first);
-        tables += &scaling_table(&scaling, style);
-    }
-    tables += &searched_failures(report, kernel, style);
-    let lines = kernel.findings.iter().chain(&kernel.recommendation);
-    tables + &lines.map(|line| wrapped(&format!("→ {line}")) + "\n").collect::<String>()
-}
-
-/// What went wrong at sizes that nobody listed.
-fn searched_failures(report: &Report, kernel: &KernelReport, style: Style) -> String {
-    let is_here = |row: &&RowReport| row.kernel == kernel.kernel && row.element == kernel.element;
-    let is_failed = |row: &&RowReport| matches!(row.status, Status::Failed(_));
-    let failed: Vec<RowReport> =
-        report.searched.iter().filter(is_here).filter(is_failed).cloned().collect();
-    let listed = report.rows.iter().filter(is_here).cloned();
-    let all: Vec<RowReport> = listed.chain(failed.iter().cloned()).collect();
-    remarks(&failed, &all, style)
+    tables
 }

@@ -48,11 +48,13 @@ pub fn growth_reports(pass: &Pass, caches: Caches) -> Vec<GrowthReport> {
         for sizes in ways(cells[0].kernel, cells, pass.plan.along.as_deref()) {
             let on_way: Vec<usize> =
                 sizes.iter().filter_map(|size| index_of(cells, size)).map(|i| start + i).collect();
+            let seen = |cell: &usize| Observations::of(&pass.measured.measurement, *cell, calm);
+            let observations: Vec<Observations> = on_way.iter().map(seen).collect();
             for row in rows(cells) {
                 // A device has caches of its own.
                 let is_device = row.variant.implementation.is_device();
                 let caches = if is_device { &[] } else { caches.as_slice() };
-                let way = Way { pass, calm, cells: &on_way, caches };
+                let way = Way { pass, observations: &observations, cells: &on_way, caches };
                 reports.extend(way.report(&row));
             }
         }
@@ -82,15 +84,17 @@ fn rows(cells: &[Cell]) -> Vec<Row> {
 /// A way through some cells of a pass.
 struct Way<'a> {
     pass: &'a Pass,
-    calm: Calm,
     cells: &'a [usize],
+    /// What was seen of each of them.
+    observations: &'a [Observations],
     caches: &'a [(&'static str, u64)],
 }
 
 impl Way<'_> {
     fn report(&self, row: &Row) -> Option<GrowthReport> {
+        let cells = self.cells.iter().zip(self.observations);
         let points: Vec<(usize, GrowthPoint)> =
-            self.cells.iter().filter_map(|cell| Some((*cell, self.point(*cell, row)?))).collect();
+            cells.filter_map(|(cell, seen)| Some((*cell, self.point(*cell, seen, row)?))).collect();
         let (first, last) = (points.first()?.0, points.last()?.0);
         let points: Vec<GrowthPoint> = points.into_iter().map(|(_, point)| point).collect();
         let growth = growth(&points, self.caches)?;
@@ -119,7 +123,7 @@ impl Way<'_> {
         axes.filter_map(value).collect()
     }
 
-    fn point(&self, index: usize, row: &Row) -> Option<GrowthPoint> {
+    fn point(&self, index: usize, seen: &Observations, row: &Row) -> Option<GrowthPoint> {
         let Pass { plan, measured, .. } = self.pass;
         let cell = &plan.cells[index];
         let position = cell.rows.iter().position(|known| known.is(row))?;
@@ -127,8 +131,7 @@ impl Way<'_> {
         if known.failure.is_some() {
             return None;
         }
-        let observations = Observations::of(&measured.measurement, index, self.calm);
-        let time = Mean::of(&observations.times(position))?;
+        let time = Mean::of(&seen.times(position))?;
         let work = cell.work().ok().filter(|work| work.is_finite() && *work > 0.0)?;
         Some(GrowthPoint { work, time, bytes: known.bytes })
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::style::Tone;
-use super::table::{Align, Cell, Table};
+use super::table::{Align, Cell, LONGEST_CELL, Table};
 use super::{RowReport, Status, Style, units};
 use crate::kernel::Mode;
 
@@ -85,7 +85,7 @@ impl<'a> KernelTable<'a> {
         }
         let excess = table.dense().width().saturating_sub(COLUMNS);
         let name = |row: &RowReport| name(row, None, usize::MAX).chars().count();
-        let longest = self.rows.iter().copied().map(name).max().unwrap_or(0);
+        let longest = self.rows.iter().copied().map(name).max().unwrap_or(0).min(LONGEST_CELL);
         self.table(longest.saturating_sub(excess).max(SHORTEST_NAME)).dense().render(style)
     }
 

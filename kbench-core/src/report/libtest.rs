@@ -1,5 +1,6 @@
 //! Test mode in the form of Rust's own test harness.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde_json::json;
@@ -68,16 +69,17 @@ fn terse(report: &Report, style: Style) -> String {
 
 /// Remarks of the gate, each once.
 fn remarks(report: &Report) -> String {
-    let mut lines: Vec<String> = Vec::new();
+    let mut text = String::new();
+    let mut seen = HashSet::new();
     for row in report.rows.iter().filter(|row| row.status == Status::Ok) {
         for remark in &row.remarks {
-            let line = format!("note: {}/{}: {remark}\n", row.kernel, row.variant);
-            if !lines.contains(&line) {
-                lines.push(line);
+            if seen.insert((&row.kernel, &row.variant, remark)) {
+                let remark = remark.replace('\n', "\n  ");
+                let _ = writeln!(text, "note: {}/{}: {remark}", row.kernel, row.variant);
             }
         }
     }
-    lines.concat()
+    text
 }
 
 fn failures(report: &Report) -> String {
@@ -86,7 +88,9 @@ fn failures(report: &Report) -> String {
     }
     let mut text = String::from("\nfailures:\n");
     for row in report.failed() {
-        let _ = writeln!(text, "\n---- {} ----\n{}", row.name, row.status);
+        // No line of a reason may look like the result of another test.
+        let reason = row.status.to_string().replace('\n', "\n  ");
+        let _ = writeln!(text, "\n---- {} ----\n{reason}", row.name);
     }
     text += "\nfailures:\n";
     for row in report.failed() {
@@ -134,8 +138,9 @@ fn events(report: &Report) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// libtest's word for what does not run, with the reason.
+/// libtest's word for what does not run, with the reason, on one line.
 fn ignored(reason: &str) -> String {
+    let reason = reason.replace('\n', " ");
     match reason.strip_prefix("ignored") {
         Some(rest) => format!("ignored{}", rest.replacen(": ", ", ", 1)),
         None => format!("ignored, {reason}"),

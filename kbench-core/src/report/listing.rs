@@ -41,24 +41,23 @@ pub fn list_kernels(plan: &Plan) -> String {
     for cell in &plan.cells {
         let kernel = cell.kernel;
         if seen.insert((kernel.path(), kernel.element)) {
-            let variants: Vec<String> = distinct(&cell.rows);
+            let variants = variants(&cell.rows);
             let _ = writeln!(text, "{} {}: {}", kernel.path(), kernel.element, variants.join(", "));
         }
     }
     text
 }
 
-fn distinct(rows: &[Row]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
-    for row in rows {
-        let variant = row.variant;
+/// The variants of some rows, each once.
+fn variants(rows: &[Row]) -> Vec<String> {
+    // The rows of a variant follow each other.
+    let variants = rows.chunk_by(|a, b| std::ptr::eq(a.variant, b.variant));
+    let name = |rows: &[Row]| {
+        let variant = rows[0].variant;
         let threshold = variant.threshold.map(|t| format!(", threshold {t}")).unwrap_or_default();
-        let name = format!("{} ({}{threshold})", variant.name, variant.backend.name());
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+        format!("{} ({}{threshold})", variant.name, variant.backend.name())
+    };
+    variants.map(name).collect()
 }
 
 /// Kernels with their sizes.

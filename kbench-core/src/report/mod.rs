@@ -11,7 +11,10 @@ mod export;
 mod findings;
 mod growth;
 mod history;
+#[cfg(test)]
+mod hostile;
 mod html;
+mod index;
 mod kernel_table;
 mod key;
 mod libtest;
@@ -117,6 +120,9 @@ pub struct Report {
     pub parts: Vec<PartReport>,
     /// Kernels that were to be measured, and are in no part.
     pub missing: Vec<String>,
+    /// Why it has not come to its end; none when it has.
+    #[serde(default)]
+    pub unfinished: Option<String>,
 }
 
 /// A program that is kept by its content.
@@ -190,6 +196,37 @@ impl Seconds {
 }
 
 impl Report {
+    /// The same about no row: the samples are nearly all of a report, and not to be copied.
+    fn without_rows(&self) -> Report {
+        Report {
+            schema: self.schema,
+            run: self.run.clone(),
+            started: self.started,
+            command: self.command.clone(),
+            seed: self.seed,
+            plan: self.plan.clone(),
+            environment: self.environment.clone(),
+            device: self.device.clone(),
+            warnings: self.warnings.clone(),
+            launches: self.launches,
+            contaminated_share: self.contaminated_share,
+            counters: self.counters.clone(),
+            seconds: self.seconds,
+            filtered_out: self.filtered_out,
+            rows: Vec::new(),
+            kernels: self.kernels.clone(),
+            crossovers: self.crossovers.clone(),
+            scaling: self.scaling.clone(),
+            growth: self.growth.clone(),
+            searched: Vec::new(),
+            executable: self.executable.clone(),
+            baseline: self.baseline.clone(),
+            parts: self.parts.clone(),
+            missing: self.missing.clone(),
+            unfinished: self.unfinished.clone(),
+        }
+    }
+
     /// Rows whose results are wrong, or that failed to give any.
     pub fn failed(&self) -> impl Iterator<Item = &RowReport> {
         let rows = self.rows.iter().chain(&self.searched);

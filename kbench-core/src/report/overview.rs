@@ -2,6 +2,7 @@
 
 use super::kernel_table::COLUMNS;
 use super::remarks::wrapped_at;
+use super::table::{LONGEST_CELL, shortened};
 use super::{KernelReport, Report, Style};
 
 /// A report with fewer kernels is an overview by itself.
@@ -9,17 +10,17 @@ const MANY: usize = 6;
 
 /// The family of a kernel: the module below its crate, or the crate.
 pub(super) fn family(kernel: &str) -> &str {
-    let parts: Vec<&str> = kernel.split("::").collect();
-    if parts.len() > 2 { parts[1] } else { parts[0] }
+    let mut parts = kernel.split("::");
+    let (first, second, third) = (parts.next(), parts.next(), parts.next());
+    third.and(second).or(first).unwrap_or_default()
 }
 
 /// The line above the first kernel of a family, where there are several.
 pub(super) fn heading(report: &Report, position: usize, style: Style) -> String {
-    let of = |kernel: &KernelReport| family(&kernel.kernel).to_owned();
-    let families: Vec<String> = report.kernels.iter().map(of).collect();
-    let Some(own) = families.get(position) else { return String::new() };
-    let is_first = position == 0 || families[position - 1] != *own;
-    if !is_first || families.iter().all(|other| other == own) {
+    let of = |position: usize| Some(family(&report.kernels.get(position)?.kernel));
+    let Some(own) = of(position) else { return String::new() };
+    let is_first = position.checked_sub(1).and_then(of) != Some(own);
+    if !is_first || report.kernels.iter().all(|other| family(&other.kernel) == own) {
         return String::new();
     }
     let rule = "─".repeat(COLUMNS.saturating_sub(own.chars().count() + 4));
@@ -35,7 +36,7 @@ pub(super) fn overview(report: &Report, style: Style) -> String {
     }
     let name = |kernel: &KernelReport| {
         let name = kernel.kernel.rsplit("::").next().unwrap_or_default();
-        format!("{name} {}", kernel.element)
+        shortened(format!("{name} {}", kernel.element), LONGEST_CELL / 2)
     };
     let width = kernels.iter().map(|kernel| name(kernel).chars().count()).max().unwrap_or(0);
     let mut text = format!("\n{}\n", style.strong("what to take"));

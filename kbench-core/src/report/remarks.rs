@@ -1,11 +1,15 @@
 //! What else is to be known of rows, as lines below a table.
 
+use std::collections::{HashMap, HashSet};
+
 use super::kernel_table::{COLUMNS, short_size};
+use super::table::shortened;
 use super::{RowReport, Status, Style};
 
 /// Remarks and reasons of some of all rows of a kernel, each once with the rows that it is about.
 pub(super) fn remarks(rows: &[RowReport], all: &[RowReport], style: Style) -> String {
     let mut groups: Vec<(String, Vec<&RowReport>)> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
     for row in rows {
         let remarks = match &row.status {
             Status::Skipped(reason) => vec![format!("skipped: {reason}")],
@@ -13,47 +17,53 @@ pub(super) fn remarks(rows: &[RowReport], all: &[RowReport], style: Style) -> St
             Status::Ok => row.remarks.clone(),
         };
         for remark in remarks {
-            match groups.iter_mut().find(|(known, _)| *known == remark) {
-                Some((_, rows)) => rows.push(row),
-                None => groups.push((remark, vec![row])),
+            match known.get(&remark) {
+                Some(group) => groups[*group].1.push(row),
+                None => {
+                    known.insert(remark.clone(), groups.len());
+                    groups.push((remark, vec![row]));
+                }
             }
         }
     }
+    let everywhere = counts(all);
     let mut text = String::new();
     for (remark, about) in groups {
-        let lines = wrapped(&format!("{}: {remark}", summary(&subjects(all, &about))));
+        let lines = wrapped(&format!("{}: {remark}", summary(&subjects(&everywhere, &about))));
         text += &if remark.starts_with("FAILED") { style.bad(&lines) } else { lines };
         text.push('\n');
     }
     text
 }
 
+/// How many rows every variant has.
+fn counts<'a>(rows: impl IntoIterator<Item = &'a RowReport>) -> HashMap<&'a str, usize> {
+    let mut counts = HashMap::new();
+    for row in rows {
+        *counts.entry(row.variant.as_str()).or_default() += 1;
+    }
+    counts
+}
+
 /// The variants that some rows are about: by name alone when all their rows are among them, else with sizes.
-fn subjects(all: &[RowReport], about: &[&RowReport]) -> Vec<String> {
-    let count = |rows: &mut dyn Iterator<Item = &RowReport>, variant: &str| {
-        rows.filter(|row| row.variant == variant).count()
-    };
+fn subjects(everywhere: &HashMap<&str, usize>, about: &[&RowReport]) -> Vec<String> {
     let mode = |row: &RowReport| match row.mode.as_str() {
         "warm" => String::new(),
         mode => format!(" {mode}"),
     };
-    let mut names = Vec::new();
-    for row in about {
-        let everywhere =
-            count(&mut all.iter(), &row.variant) == count(&mut about.iter().copied(), &row.variant);
-        let name = if everywhere {
-            row.variant.clone()
-        } else {
-            format!("{}{} at {}", row.variant, mode(row), short_size(row))
-        };
-        if !names.contains(&name) {
-            names.push(name);
+    let here = counts(about.iter().copied());
+    let mut seen = HashSet::new();
+    let name = |row: &&RowReport| {
+        let variant = row.variant.as_str();
+        match here.get(variant) == everywhere.get(variant) {
+            true => variant.to_owned(),
+            false => format!("{variant}{} at {}", mode(row), short_size(row)),
         }
-    }
-    names
+    };
+    about.iter().map(name).filter(|name| seen.insert(name.clone())).collect()
 }
 
-/// Text in lines of at most 100 columns, indented, and further from the second on.
+/// Text in lines of at most 100 columns, indented, and further from the second on; longer words lose their middle.
 pub(super) fn wrapped(text: &str) -> String {
     wrapped_at(text, 2, 5)
 }
@@ -67,6 +77,8 @@ pub(super) fn wrapped_at(text: &str, first: usize, others: usize) -> String {
             lines.push(indented(others));
         }
         for word in line.split(' ') {
+            let room = COLUMNS - indented(others).len().min(COLUMNS / 2) - 1;
+            let word = shortened(word.to_owned(), room);
             let last = lines.len() - 1;
             let fits = lines[last].chars().count() + 1 + word.chars().count() <= COLUMNS;
             if fits || lines[last].trim().is_empty() {

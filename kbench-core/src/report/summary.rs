@@ -1,7 +1,10 @@
 //! What all sizes of a kernel say together: who wins how often, by how much, and what to take.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
+use super::index::Index;
 use super::{GrowthReport, KernelReport, RowReport, ScalingReport, Status, sentences, units};
 use crate::crossover::Crossover;
 use crate::infer::{NEGLIGIBLE, Rank};
@@ -37,14 +40,13 @@ pub struct VariantSummary {
 /// Every variant with figures, in the order of the rows.
 pub(super) fn variants(rows: &[RowReport]) -> Vec<VariantSummary> {
     let mut groups: Vec<Vec<&RowReport>> = Vec::new();
+    let mut known: HashMap<(&str, usize), usize> = HashMap::new();
     for row in rows.iter().filter(|row| row.status == Status::Ok && row.best_share.is_some()) {
-        let is_same = |group: &&mut Vec<&RowReport>| {
-            group[0].variant == row.variant && group[0].threads == row.threads
-        };
-        match groups.iter_mut().find(is_same) {
-            Some(group) => group.push(row),
-            None => groups.push(vec![row]),
+        let group = *known.entry((&row.variant, row.threads)).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
         }
+        groups[group].push(row);
     }
     groups.iter().map(|group| summary(group)).collect()
 }
@@ -174,18 +176,21 @@ pub fn kernel_reports(
     scaling: &[ScalingReport],
     growth: &[GrowthReport],
 ) -> Vec<KernelReport> {
+    let crossovers = Index::new(crossovers, |found| (&found.kernel, &found.element));
+    let scaling = Index::new(scaling, |found| (&found.kernel, &found.element));
+    let growth = Index::new(growth, |found| (&found.kernel, &found.element));
+    let searched = Index::new(searched, |row| (&row.kernel, &row.element));
     let report = |rows: &[RowReport]| {
         let (kernel, element) = (&rows[0].kernel, &rows[0].element);
+        let key = (kernel, element);
         let variants = variants(rows);
-        let is_here = |of: &str, type_name: &str| of == kernel && type_name == element;
-        let here: Vec<&Crossover> =
-            crossovers.iter().filter(|c| is_here(&c.kernel, &c.element)).collect();
+        let here = crossovers.of(&key);
         let is_one_of_many = |found: &Crossover| {
             let same =
                 |other: &&&Crossover| (&other.variant, other.mode) == (&found.variant, found.mode);
             here.iter().filter(same).count() > 1
         };
-        let all = rows.iter().chain(searched).filter(|row| is_here(&row.kernel, &row.element));
+        let all = rows.iter().chain(searched.of(&key).iter().copied());
         let failed: Vec<&str> = all
             .filter(|row| matches!(row.status, Status::Failed(_)))
             .map(|row| row.variant.as_str())
@@ -193,15 +198,10 @@ pub fn kernel_reports(
         let findings = here
             .iter()
             .flat_map(|found| sentences::crossover(found, is_one_of_many(found)))
-            .chain(sentences::untried(rows, &here))
+            .chain(sentences::untried(rows, here))
             .chain(sentences::targets(rows))
-            .chain(
-                scaling
-                    .iter()
-                    .filter(|s| is_here(&s.kernel, &s.element))
-                    .filter_map(sentences::law),
-            )
-            .chain(sentences::growth(growth.iter().filter(|g| is_here(&g.kernel, &g.element))))
+            .chain(scaling.of(&key).iter().copied().filter_map(sentences::law))
+            .chain(sentences::growth(growth.of(&key).iter().copied()))
             .chain(sentences::wins(&variants))
             .collect();
         KernelReport {

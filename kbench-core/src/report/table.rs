@@ -28,6 +28,21 @@ impl Cell {
     }
 }
 
+/// Columns of the longest text of a cell; nobody finds the next column behind a longer one.
+pub(super) const LONGEST_CELL: usize = 60;
+
+/// A text in so many columns, without its middle: names that are alike differ in the beginning or at the end.
+pub(super) fn shortened(text: String, columns: usize) -> String {
+    // No text has more characters than bytes, and nearly all are short.
+    let length = if text.len() <= columns { 0 } else { text.chars().count() };
+    if length <= columns {
+        return text;
+    }
+    let kept = columns.saturating_sub(1);
+    let beginning = text.chars().take(kept - kept / 3);
+    beginning.chain(['…']).chain(text.chars().skip(length - kept / 3)).collect()
+}
+
 /// A table with a header; columns that are empty in every row are left out.
 pub(super) struct Table<'a> {
     /// Blanks between columns.
@@ -48,7 +63,8 @@ impl<'a> Table<'a> {
 
     pub(super) fn push(&mut self, row: Vec<Cell>) {
         debug_assert_eq!(row.len(), self.header.len());
-        self.rows.push(row);
+        let short = |cell: Cell| Cell { text: shortened(cell.text, LONGEST_CELL), ..cell };
+        self.rows.push(row.into_iter().map(short).collect());
     }
 
     /// Columns of the widest line.
@@ -58,28 +74,35 @@ impl<'a> Table<'a> {
 
     /// The lines, each indented by two blanks, without blanks at the end.
     pub(super) fn render(&self, style: Style) -> String {
-        let columns: Vec<usize> = (0..self.header.len())
-            .filter(|&column| self.rows.iter().any(|row| !row[column].text.is_empty()))
-            .collect();
-        let width = |column: usize| {
-            let cells = self.rows.iter().map(|row| row[column].text.chars().count());
-            cells.chain([self.header[column].0.chars().count()]).max().unwrap_or(0)
-        };
+        let columns = self.columns();
         let mut lines = vec![String::new()];
-        for &column in &columns {
+        for &(column, width) in &columns {
             let (title, align) = self.header[column];
-            lines[0] += &self.pad(title, title, width(column), align);
+            lines[0] += &self.pad(title, title, width, align);
         }
         for row in &self.rows {
             let mut line = String::new();
-            for &column in &columns {
+            for &(column, width) in &columns {
                 let Cell { text, tone } = &row[column];
                 let painted = style.toned(*tone, text);
-                line += &self.pad(text, &painted, width(column), self.header[column].1);
+                line += &self.pad(text, &painted, width, self.header[column].1);
             }
             lines.push(line);
         }
         lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    }
+
+    /// The columns that are not empty, with their widths.
+    fn columns(&self) -> Vec<(usize, usize)> {
+        let cells = |column: usize| self.rows.iter().map(move |row| row[column].text.as_str());
+        let width = |column: usize| {
+            let texts = cells(column).chain([self.header[column].0]);
+            texts.map(|text| text.chars().count()).max().unwrap_or(0)
+        };
+        (0..self.header.len())
+            .filter(|column| cells(*column).any(|text| !text.is_empty()))
+            .map(|column| (column, width(column)))
+            .collect()
     }
 
     /// Pads by the width of the bare text, since paint has no width.
@@ -96,6 +119,15 @@ impl<'a> Table<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_that_is_too_long_keeps_both_its_ends() {
+        assert_eq!(shortened("kernel_0123456789".into(), 17), "kernel_0123456789");
+        assert_eq!(shortened("kernel_0123456789".into(), 10), "kernel…789");
+        let mut table = Table::new(vec![("name", Align::Left), ("µs", Align::Right)]);
+        table.push(vec![Cell::new("é".repeat(4096)), Cell::new("1.5")]);
+        assert_eq!(table.width(), 2 + LONGEST_CELL + 2 + 3);
+    }
 
     #[test]
     fn columns_align_whatever_the_paint_and_empty_ones_vanish() {

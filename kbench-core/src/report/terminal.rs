@@ -4,10 +4,12 @@ use std::fmt::Write;
 
 use super::change_table::changes;
 use super::device;
-use super::findings::findings;
+use super::findings::Findings;
+use super::index::last_of_variants;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
 use super::overview::{heading, overview};
 use super::remarks::{remarks, wrapped};
+use super::table::shortened;
 use super::{MemoryReport, PartReport, Report, RowReport, Seconds, Status, Style, units};
 use crate::environment::Environment;
 use crate::gauge::CounterFigures;
@@ -15,11 +17,12 @@ use crate::gauge::CounterFigures;
 /// The whole report as text.
 pub fn terminal(report: &Report, style: Style) -> String {
     let mut text = head(report, style);
+    let findings = Findings::of(report);
     let kernels = report.rows.chunk_by(RowReport::is_of_same_kernel);
     for (position, (rows, summary)) in kernels.zip(&report.kernels).enumerate() {
         text += &heading(report, position, style);
         text += &kernel(rows, style);
-        text += &findings(report, summary, style);
+        text += &findings.text(summary, rows, style);
     }
     text += &overview(report, style);
     text += &changes(report, style);
@@ -100,10 +103,14 @@ fn short_release(os: &str) -> String {
     os.splitn(3, '.').take(2).collect::<Vec<_>>().join(".")
 }
 
+/// Columns that are left for the element type beside the name of a kernel.
+const ROOM_BESIDE_NAME: usize = 12;
+
 fn kernel(rows: &[RowReport], style: Style) -> String {
     let machine = rows[0].machine.as_ref();
     let machine = machine.map_or_else(String::new, |machine| format!("  on {machine}"));
-    let title = style.strong(&format!("{}  {}{machine}", rows[0].kernel, rows[0].element));
+    let name = shortened(rows[0].kernel.clone(), COLUMNS - ROOM_BESIDE_NAME);
+    let title = style.strong(&format!("{name}  {}{machine}", rows[0].element));
     let table = KernelTable::new(rows).render(style);
     let device: Vec<String> = device::lines(rows).iter().map(|l| wrapped(l) + "\n").collect();
     let notes = [legend(rows), check_line(rows), counts(rows), device.concat()].concat();
@@ -151,27 +158,25 @@ fn check_line(rows: &[RowReport]) -> String {
 /// What one call allocates and executes, where it was counted: once for every variant, at its largest size.
 fn counts(rows: &[RowReport]) -> String {
     let mut text = String::new();
-    for (index, row) in rows.iter().enumerate() {
-        let is_last = rows[index + 1..].iter().all(|later| later.variant != row.variant);
+    for row in last_of_variants(rows, |_| true) {
         let mut parts = Vec::new();
         let MemoryReport { allocations, allocated_bytes, allocated_peak_bytes } = row.memory;
-        let counted = allocations.zip(allocated_bytes).zip(allocated_peak_bytes);
-        if let Some(((count, bytes), peak)) = counted.filter(|_| is_last) {
+        if let Some(((count, bytes), peak)) =
+            allocations.zip(allocated_bytes).zip(allocated_peak_bytes)
+        {
             parts.push(format!("{count} allocations, {bytes} bytes, peak {peak} bytes"));
         }
-        if is_last {
-            let counters = row.counters;
-            let figures = [
-                ("cycles", counters.cycles),
-                ("instructions", counters.instructions),
-                ("cache misses", counters.cache_misses),
-                ("branch misses", counters.branch_misses),
-            ];
-            let shown = |(name, figure): (&str, Option<f64>)| {
-                Some(format!("{} {name}", units::digits(figure?)))
-            };
-            parts.extend(figures.into_iter().filter_map(shown));
-        }
+        let counters = row.counters;
+        let figures = [
+            ("cycles", counters.cycles),
+            ("instructions", counters.instructions),
+            ("cache misses", counters.cache_misses),
+            ("branch misses", counters.branch_misses),
+        ];
+        let shown = |(name, figure): (&str, Option<f64>)| {
+            Some(format!("{} {name}", units::digits(figure?)))
+        };
+        parts.extend(figures.into_iter().filter_map(shown));
         if !parts.is_empty() {
             let line =
                 format!("{} at {}: {} per call", row.variant, short_size(row), parts.join(", "));

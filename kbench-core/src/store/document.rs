@@ -2,11 +2,16 @@
 //!
 //! Each version of the document has a step that makes the next one of it, on plain JSON; an old document takes all steps
 //! from its own version on. `docs/run-format.md` tells what changed between versions.
+//!
+//! Anybody may have written a document, and what it says is shown on terminals: characters that these obey come in as
+//! numbers ([`visible`](crate::visible)).
 
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::calendar::timestamp;
 use crate::report::{Report, SCHEMA};
+use crate::visible::{in_lines, is_obeyed, on_one_line};
 
 /// Why a text is no run document that can be read.
 #[derive(Debug, thiserror::Error)]
@@ -34,13 +39,28 @@ pub enum DocumentError {
 
 /// The run that a document holds.
 pub fn read_document(text: &str) -> Result<Report, DocumentError> {
-    // The schema alone comes first: a newer document need not look like one of ours otherwise.
-    let value: Value = serde_json::from_str(text).map_err(DocumentError::Text)?;
-    let found = value.get("schema").and_then(Value::as_u64).ok_or(DocumentError::Foreign)?;
+    // The schema alone comes first: a newer document need not look like one of ours otherwise. Nothing else of it is kept,
+    // for as plain JSON a document takes several times the memory of the run that it holds.
+    let head: Head = serde_json::from_str(text).map_err(|error| match error.is_data() {
+        true => DocumentError::Foreign,
+        false => DocumentError::Text(error),
+    })?;
+    let found = head.schema.and_then(|schema| schema.as_u64()).ok_or(DocumentError::Foreign)?;
+    let made_visible = || -> Result<(Value, bool), DocumentError> {
+        let mut value = serde_json::from_str(text).map_err(DocumentError::Text)?;
+        let is_changed = make_visible(&mut value, false);
+        Ok((value, is_changed))
+    };
+    let as_it_is = || serde_json::from_str(text).map_err(DocumentError::Damaged);
     match usize::try_from(found) {
-        Ok(SCHEMA_NOW) => serde_json::from_str(text).map_err(DocumentError::Damaged),
+        Ok(SCHEMA_NOW) if is_plain(text) => as_it_is(),
+        Ok(SCHEMA_NOW) => match made_visible()? {
+            (value, true) => serde_json::from_value(value).map_err(DocumentError::Damaged),
+            // The text itself tells where it is damaged.
+            (_, false) => as_it_is(),
+        },
         Ok(version @ 1..SCHEMA_NOW) => {
-            let mut value = value;
+            let (mut value, _) = made_visible()?;
             if let Some(document) = value.as_object_mut() {
                 UPGRADES[version - 1..].iter().for_each(|upgrade| upgrade(document));
             }
@@ -48,6 +68,61 @@ pub fn read_document(text: &str) -> Result<Report, DocumentError> {
         }
         Ok(0) => Err(DocumentError::Foreign),
         _ => Err(DocumentError::Newer { found }),
+    }
+}
+
+/// What every version of a document has.
+#[derive(Deserialize)]
+struct Head {
+    schema: Option<Value>,
+}
+
+/// Whether no text of a document can hold a character that terminals obey: as an escape, or as it is, which JSON forbids for
+/// those below the blank.
+fn is_plain(text: &str) -> bool {
+    !text.contains(|character| character == '\\' || character > '~' && is_obeyed(character))
+}
+
+/// Fields with sentences, which may have several lines; everything else is a name.
+const SENTENCES: [&str; 9] = [
+    "status",
+    "remarks",
+    "warnings",
+    "findings",
+    "recommendation",
+    "reason",
+    "words",
+    "counters",
+    "failed_at",
+];
+
+/// Makes all text visible; gives whether there was any to make so.
+fn make_visible(value: &mut Value, is_sentence: bool) -> bool {
+    let shown = |text: &str| match is_sentence {
+        true => in_lines(text).into_owned(),
+        false => on_one_line(text).into_owned(),
+    };
+    match value {
+        Value::String(text) if text.contains(is_obeyed) => {
+            let shown = shown(text);
+            std::mem::replace(text, shown) != *text
+        }
+        Value::Array(values) => {
+            values.iter_mut().fold(false, |is, value| make_visible(value, is_sentence) | is)
+        }
+        Value::Object(fields) => {
+            let mut is_changed = false;
+            if fields.keys().any(|key| key.contains(is_obeyed)) {
+                let named = std::mem::take(fields).into_iter();
+                fields.extend(named.map(|(key, value)| (on_one_line(&key).into_owned(), value)));
+                is_changed = true;
+            }
+            for (key, value) in fields {
+                is_changed |= make_visible(value, SENTENCES.contains(&key.as_str()));
+            }
+            is_changed
+        }
+        _ => false,
     }
 }
 
@@ -119,6 +194,30 @@ mod tests {
         let text = write(&report).expect("written");
         let again = write(&read_document(&text).expect("readable")).expect("written");
         assert_eq!(text, again);
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_read_as_a_number() {
+        let mut report = read_document(FIRST).expect("readable");
+        report.rows[0].variant = "a\u{1b}[2J\nb".into();
+        report.rows[0].status = Status::Failed("left: 1\nright:\u{7} 2".into());
+        report.rows[0].axes = [("\u{202e}n".to_owned(), 1)].into();
+        let read = read_document(&write(&report).expect("written")).expect("readable");
+        assert_eq!(read.rows[0].variant, "a\\u{1b}[2J\\nb");
+        assert_eq!(read.rows[0].status, Status::Failed("left: 1\nright:\\u{7} 2".into()));
+        assert_eq!(read.rows[0].axes.keys().collect::<Vec<_>>(), ["\\u{202e}n"]);
+    }
+
+    #[test]
+    fn damage_has_a_line_and_a_column() {
+        let written = write(&read_document(FIRST).expect("readable")).expect("written");
+        for (from, to) in [("\"launches\": 2", "\"launches\": \"two\""), ("\"run\"", "\"rum\"")] {
+            assert!(written.contains(from));
+            let error = read_document(&written.replace(from, to)).expect_err(to).to_string();
+            assert!(error.contains("damaged") && error.contains(" at line "), "{error}");
+        }
+        let error = read_document(&written[..written.len() / 2]).expect_err("cut off").to_string();
+        assert!(error.contains("cut off") && error.contains(" at line "), "{error}");
     }
 
     #[test]

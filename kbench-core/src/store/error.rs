@@ -38,13 +38,19 @@ pub enum StoreError {
     Unwritten(#[source] serde_json::Error),
     /// Not a name for a baseline.
     #[error(
-        "`{name}` is no name for a baseline: use letters, digits, `.`, `_` and `-`, at most {most}, begin with a letter or a digit, and leave `.json` to files"
+        "`{name}` is no name for a baseline: use letters, digits, `.`, `_` and `-`, at most {most}, begin with a letter or a digit, leave `.json` to files, and `con`, `nul` and the like to Windows"
     )]
     BadName {
         /// What was given.
         name: String,
         /// How long it may be.
         most: usize,
+    },
+    /// Not a name for a run.
+    #[error("a run cannot be kept as `{run}`, which is no name of a file")]
+    BadRun {
+        /// What it is called.
+        run: String,
     },
     /// There is no such baseline.
     #[error("there is no baseline `{name}` ({}){}", path.display(), hint(near.as_deref(), known))]

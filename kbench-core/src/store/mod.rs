@@ -75,13 +75,17 @@ impl Store {
     /// Keeps a run, as a baseline if it has a name; gives where. A former baseline of that name is one no more.
     pub fn keep_run(&self, report: &Report, name: Option<&str>) -> Result<PathBuf, StoreError> {
         name.map_or(Ok(()), check_name)?;
+        if !name::is_name(&report.run) {
+            return Err(StoreError::BadRun { run: report.run.clone() });
+        }
         let text = json_compact(report).map_err(StoreError::Unwritten)?;
         let path = self.runs_folder().join(format!("{}.json", report.run));
         // What cannot be read again is not kept, and said to be.
         read_document(&text)
             .map_err(|source| StoreError::Unreadable { path: path.clone(), source })?;
         let _lock = Lock::take(&self.home)?;
-        if path.exists() {
+        // What was kept while it went on gives way to the whole.
+        if path.exists() && !read_run(&path).is_ok_and(|former| former.unfinished.is_some()) {
             return Err(StoreError::Exists { path });
         }
         self.write(&path, text.as_bytes())?;

@@ -146,3 +146,16 @@ fn a_file_that_holds_no_run_is_named() {
     let error = read_run(&path).expect_err("cut off").to_string();
     assert!(error.contains("a.json") && error.contains("cut off"), "{error}");
 }
+
+#[test]
+fn a_run_is_kept_in_its_folder_or_not_at_all() {
+    let folder = Folder::new();
+    let store = store(&folder);
+    for name in ["../../x", "/tmp/x", "", "a/b", "..", "nul"] {
+        let error = store.keep_run(&run(name), None).expect_err(name).to_string();
+        assert!(error.contains("no name of a file"), "{error}");
+        let error = store.keep_run(&run("a"), Some(name)).expect_err(name).to_string();
+        assert!(error.contains("no name for a baseline"), "{error}");
+    }
+    assert!(store.runs().is_empty() && store.baselines().is_empty());
+}

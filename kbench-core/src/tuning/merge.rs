@@ -17,6 +17,7 @@ const COMMENT: &str = "# Thresholds that `--tune` measured; `threshold = tuned(.
 /// new ones for the same, the last counts. The others are appended.
 pub fn merge(existing: &str, new: &[TunedThreshold]) -> Result<String, TuningError> {
     check_format(existing)?;
+    let others = others(existing)?;
     let new = last_of_each(new)?;
     let (existing, mut merged) = match existing.trim().is_empty() {
         true => ("", format!("{COMMENT}\nformat = {FORMAT}\n")),
@@ -40,7 +41,29 @@ pub fn merge(existing: &str, new: &[TunedThreshold]) -> Result<String, TuningErr
         merged.push_str(blank_line);
         merged.push_str(&threshold.to_string());
     }
-    Ok(merged)
+    match existing.is_empty() || self::others(&merged).is_ok_and(|after| after == others) {
+        true => Ok(merged),
+        false => {
+            let line = existing.lines().position(|line| line.contains("threshold"));
+            Err(TuningError::Entangled { line: line.map_or(1, |line| line + 1) })
+        }
+    }
+}
+
+/// What the file says besides thresholds. The text is cut by lines, which is not all of TOML: this is how it is known that
+/// nothing else was touched.
+fn others(text: &str) -> Result<toml::Table, TuningError> {
+    let mut table: toml::Table = toml::from_str(text).map_err(|error| {
+        let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        TuningError::Malformed {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+            reason: error.message().to_owned(),
+        }
+    })?;
+    table.remove("threshold");
+    Ok(table)
 }
 
 /// Refuses what this version might misunderstand.
@@ -50,7 +73,9 @@ fn check_format(text: &str) -> Result<(), TuningError> {
         let Some(("format", value)) = key_and_value(line) else { continue };
         let digits = value.split('#').next().unwrap_or_default().trim().replace('_', "");
         match digits.parse() {
-            Ok(found) if found > FORMAT => return Err(TuningError::NewerFormat { found }),
+            Ok(found) if found > FORMAT => {
+                return Err(TuningError::NewerFormat { line: index + 1, found });
+            }
             Ok(_) => {}
             Err(_) => {
                 let text = line.trim().to_owned();
@@ -286,13 +311,25 @@ how = \"kbench 0.1.0, 15 launches, seed 1\"
     #[test]
     fn a_file_that_might_be_misunderstood_is_refused() {
         let refused = |text| merge(text, &[]).unwrap_err();
-        assert_eq!(refused("\nformat = 2\n"), TuningError::NewerFormat { found: 2 });
+        assert_eq!(refused("\nformat = 2\n"), TuningError::NewerFormat { line: 2, found: 2 });
         let text = "format = \"one\"".to_owned();
         assert_eq!(
             refused("# 1\n format = \"one\""),
             TuningError::MalformedFormat { line: 2, text }
         );
         assert!(merge("[other]\nformat = 7\n", &[]).is_ok(), "the format of another table");
+    }
+
+    #[test]
+    fn a_file_that_would_be_spoilt_is_left_alone() {
+        let ours = threshold("f", "a", 1);
+        let malformed = merge("[gate]\nlimit = = 3\n", &[]).unwrap_err().to_string();
+        assert!(malformed.starts_with("line 2, column 9 of the tuning file"), "{malformed}");
+        let inside = format!("x = \"\"\"\n{ours}\"\"\"\n");
+        for text in ["a = 1\nthreshold = 3\n", "\n[threshold]\nx = 1\n", &inside] {
+            let error = merge(text, &[TunedThreshold { value: 2, ..ours.clone() }]).unwrap_err();
+            assert_eq!(error, TuningError::Entangled { line: 2 }, "{text}");
+        }
     }
 
     #[test]

@@ -45,10 +45,12 @@ pub struct TunedThreshold {
 pub enum TuningError {
     /// A newer kbench has written the file.
     #[error(
-        "the tuning file has format {found}, and this kbench knows formats up to {FORMAT}\n\
+        "line {line} of the tuning file has format {found}, and this kbench knows formats up to {FORMAT}\n\
          note: use the kbench that wrote it, or delete the file and tune again"
     )]
     NewerFormat {
+        /// Number of the line.
+        line: usize,
         /// The format of the file.
         found: u64,
     },
@@ -62,6 +64,28 @@ pub enum TuningError {
         line: usize,
         /// The line.
         text: String,
+    },
+    /// The file is no TOML.
+    #[error(
+        "line {line}, column {column} of the tuning file is no TOML: {reason}\nnote: mend it by hand, then tune again"
+    )]
+    Malformed {
+        /// Number of the line.
+        line: usize,
+        /// Number of the character in it.
+        column: usize,
+        /// What is wrong there.
+        reason: String,
+    },
+    /// Thresholds cannot be told from what else is in the file.
+    #[error(
+        "line {line} of the tuning file has a `threshold` that is no table `[[threshold]]` of its own\n\
+         note: tables of thresholds begin with a line `[[threshold]]` and end before the next table; rename or move what \
+         is something else"
+    )]
+    Entangled {
+        /// Number of the first line that mentions one.
+        line: usize,
     },
     /// Two thresholds that the file could not tell apart.
     #[error(

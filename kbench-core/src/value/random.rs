@@ -54,22 +54,35 @@ pub trait Distribution: Sized {
 
 impl<T: Element> Distribution for Vec<T> {
     fn draw(n: usize, value: &(impl Fn(usize) -> f64 + Sync)) -> Self {
-        let some = |range: Range<usize>| range.map(|i| T::from_f64(value(i))).collect::<Vec<T>>();
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        if n < MANY || cores < 2 {
-            return some(0..n);
-        }
-        let part = n.div_ceil(cores);
-        let parts: Vec<Vec<T>> = std::thread::scope(|scope| {
-            let begin = |first| scope.spawn(move || some(first..(first + part).min(n)));
-            let threads: Vec<_> = (0..n).step_by(part).map(begin).collect();
-            let end = |thread: ScopedJoinHandle<'_, Vec<T>>| {
-                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            threads.into_iter().map(end).collect()
-        });
-        parts.concat()
+        draw_on(cores, n, value)
     }
+}
+
+/// The values of `0..n`, made by as many threads when they are many.
+fn draw_on<T: Element>(cores: usize, n: usize, value: &(impl Fn(usize) -> f64 + Sync)) -> Vec<T> {
+    assert_room::<T>(n);
+    let some = |range: Range<usize>| range.map(|i| T::from_f64(value(i))).collect::<Vec<T>>();
+    if n < MANY || cores < 2 {
+        return some(0..n);
+    }
+    let part = n.div_ceil(cores);
+    let parts: Vec<Vec<T>> = std::thread::scope(|scope| {
+        let begin =
+            |first: usize| scope.spawn(move || some(first..first.saturating_add(part).min(n)));
+        let threads: Vec<_> = (0..n).step_by(part).map(begin).collect();
+        let end = |thread: ScopedJoinHandle<'_, Vec<T>>| {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        };
+        threads.into_iter().map(end).collect()
+    });
+    parts.concat()
+}
+
+/// Panics where there is no memory for `n` values: that costs a row, and without asking first it would be the process.
+fn assert_room<T>(n: usize) {
+    let found = Vec::<T>::new().try_reserve_exact(n);
+    assert!(found.is_ok(), "there is no memory for {n} values of {} bytes", size_of::<T>());
 }
 
 /// From so many values on, all cores make them.
@@ -105,6 +118,7 @@ pub fn normal<D: Distribution>(n: usize) -> D {
 /// If the range is empty.
 pub fn integers<T: Element>(n: usize, range: Range<i64>) -> Vec<T> {
     assert!(!range.is_empty(), "integers(n, {range:?}): the range is empty");
+    assert_room::<T>(n);
     let mut generator = next_stream();
     let width = range.end.wrapping_sub(range.start) as u64;
     (0..n)
@@ -122,6 +136,7 @@ pub fn zeros<T: Element>(n: usize) -> Vec<T> {
 
 /// `n` times the same value.
 pub fn constant<T: Element>(n: usize, value: T) -> Vec<T> {
+    assert_room::<T>(n);
     vec![value; n]
 }
 
@@ -247,6 +262,29 @@ mod tests {
         assert_eq!((many.len(), &many[..1000]), (MANY + 7, &few[..]));
         let last = with_seed(5, || normal::<Vec<f32>>(MANY + 8))[MANY + 6];
         assert_eq!(many[MANY + 6], last);
+    }
+
+    #[test]
+    fn one_core_and_256_make_the_same_values() {
+        let on = |cores| draw_on::<f32>(cores, MANY + 7, &|i| i as f64);
+        assert!([2, 3, 256].into_iter().all(|cores| on(cores) == on(1)));
+    }
+
+    #[test]
+    fn more_values_than_memory_holds_are_a_panic_that_says_so() {
+        let refused = |make: &(dyn Fn() -> Vec<f32> + std::panic::RefUnwindSafe)| {
+            let panic = std::panic::catch_unwind(make).expect_err("no memory is as large");
+            let words: &String = panic.downcast_ref().expect("words");
+            assert!(words.contains("there is no memory for"), "{words}");
+        };
+        // The first has no address, the second some that no machine has memory behind.
+        for n in [usize::MAX, 1 << 56] {
+            for cores in [1, 2, 256] {
+                refused(&move || draw_on(cores, n, &|_| 0.0));
+            }
+            refused(&move || zeros(n));
+            refused(&move || integers(n, 0..8));
+        }
     }
 
     #[test]

@@ -4,21 +4,21 @@ use std::time::{Duration, Instant};
 
 use super::block::{sample, visit};
 use super::calibrate::{RowCalibration, calibrate, nanoseconds};
-use super::checks;
-use super::cpu;
+use super::checker;
 use super::devices::{Devices, Workshop};
+use super::ledger::{Leak, Ledger};
 use super::protocol::{
-    Block, Done, FailedRow, InspectedRow, PROTOCOL, Place, Preparation, PreparedCell, Reply,
-    Request, Sampling, Visit, VisitedBlock, Visits,
+    Block, Done, FailedRow, PROTOCOL, Place, Preparation, PreparedCell, Reply, Request, Sampling,
+    Visit, VisitRow, VisitedBlock, Visits,
 };
 use super::quiet::{Quiet, is_contaminated};
 use super::sentinel::Sentinels;
 use super::subject::{Names, Pools, Subject, subject};
+use super::watchdog::Vigil;
 use super::{Order, block};
-use crate::check::{Gate, Timed};
-use crate::gauge::Counters;
-use crate::kernel::{Backend, Fault, Mode};
+use crate::kernel::{Fault, forget_last_words};
 use crate::registry::Registry;
+use crate::system::cpu;
 use crate::value::SplitMix;
 
 /// Bytes by which the heap of one launch may be shifted against that of another.
@@ -30,29 +30,38 @@ const MOST_REPEATS: u32 = 1;
 /// One process that measures.
 pub struct Worker<'r> {
     registry: &'r Registry,
-    seed: u64,
+    pub(super) seed: u64,
     order: Order,
     sentinels: Sentinels,
     pools: Pools,
-    devices: Devices,
+    pub(super) devices: Devices,
     /// In the order of the request; none where it was left out or failed.
-    subjects: Vec<Option<Subject>>,
+    pub(super) subjects: Vec<Option<Subject>>,
     /// What calibration found, or what was last measured with.
-    calibrations: Vec<Vec<Option<RowCalibration>>>,
+    pub(super) calibrations: Vec<Vec<Option<RowCalibration>>>,
     /// Nanoseconds of the current request inside kernels and sentinels.
     inside: f64,
     /// Seconds of the current request that went into calibration.
     calibration_seconds: f64,
+    /// Who looks at the clock while user code runs.
+    pub(super) vigil: Vigil,
+    /// What rows have taken of the memory.
+    ledger: Ledger,
     /// Shifts what is allocated after it; never read.
     _heap_shift: Vec<u8>,
 }
 
 /// Takes replies as they come.
-type Say<'a> = dyn FnMut(Reply) + 'a;
+pub(super) type Say<'a> = dyn FnMut(Reply) + 'a;
 
 impl<'r> Worker<'r> {
     /// A worker for the kernels of a registry.
     pub fn new(registry: &'r Registry) -> Self {
+        Worker::watched(registry, Vigil::new(), None)
+    }
+
+    /// One that somebody looks after, and that may take so much memory.
+    pub(super) fn watched(registry: &'r Registry, vigil: Vigil, memory: Option<usize>) -> Self {
         Worker {
             registry,
             seed: 0,
@@ -64,6 +73,8 @@ impl<'r> Worker<'r> {
             calibrations: Vec::new(),
             inside: 0.0,
             calibration_seconds: 0.0,
+            vigil,
+            ledger: Ledger::new(memory),
             _heap_shift: Vec::new(),
         }
     }
@@ -72,6 +83,7 @@ impl<'r> Worker<'r> {
     pub fn answer(&mut self, request: &Request, say: &mut Say<'_>) {
         self.inside = 0.0;
         self.calibration_seconds = 0.0;
+        request.timeout().inspect(|timeout| self.vigil.set_timeout(*timeout));
         let refused = match request {
             Request::Prepare(preparation) => self.prepare(preparation, say).err(),
             Request::Measure(visits) => self.measure(visits, say).err(),
@@ -85,7 +97,7 @@ impl<'r> Worker<'r> {
             }
             Request::Check(request) => {
                 self.devices.choose(&request.device);
-                checks::check(self.registry, &mut self.devices, request, say).err()
+                checker::check(self.registry, &mut self.devices, &self.vigil, request, say).err()
             }
             Request::Profile => {
                 self.profile(say);
@@ -113,7 +125,8 @@ impl<'r> Worker<'r> {
     }
 
     fn prepare(&mut self, preparation: &Preparation, say: &mut Say<'_>) -> Result<(), String> {
-        let Preparation { protocol, seed, launch, cells, memory, calibrate, device } = preparation;
+        let Preparation { protocol, seed, launch, cells, memory, calibrate, device, .. } =
+            preparation;
         if *protocol != PROTOCOL {
             return Err(format!(
                 "the controller speaks version {protocol} of the protocol, this worker {PROTOCOL}"
@@ -137,13 +150,14 @@ impl<'r> Worker<'r> {
         };
         let start = Instant::now();
         let mut taken = 0;
+        self.ledger.clear();
         for cell in order {
             let patience = calibrate.map_or(f64::INFINITY, |sampling| sampling.patience_seconds);
             let is_first = self.subjects.iter().all(Option::is_none);
-            if !is_first && start.elapsed().as_secs_f64() > patience {
+            if !is_first && (start.elapsed().as_secs_f64() > patience || self.vigil.is_stopping()) {
                 break;
             }
-            say(Reply::Calling(Place { cell, row: None }));
+            announce(&self.vigil, Place { cell, row: None }, say);
             let places = (&mut self.pools, &mut self.devices);
             match subject(kernels[cell], &cells[cell], *seed, places) {
                 Ok(subject) if !is_first && taken + subject.bytes() > *memory => break,
@@ -178,7 +192,7 @@ impl<'r> Worker<'r> {
         let Some(subject) = subject else { unreachable!("the cell was just made") };
         let (bytes, moved_bytes) = (subject.bytes(), subject.moved_bytes());
         for (row, sampling) in (0..rows).filter_map(|row| Some((row, sampling?))) {
-            say(Reply::Calling(Place { cell, row: Some(row) }));
+            announce(&self.vigil, Place { cell, row: Some(row) }, say);
             match calibrate(subject, row, &sampling) {
                 Ok((calibration, inside)) => {
                     self.inside += inside;
@@ -201,8 +215,9 @@ impl<'r> Worker<'r> {
         for visit in cells {
             self.validate(visit)?;
         }
-        let deadline =
-            Instant::now() + Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default();
+        // Time beyond all clocks has no end.
+        let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
+        let deadline = Instant::now().checked_add(time);
         let mut quiet = Quiet::new(*quiet);
         let mut left: Vec<u32> = cells.iter().map(|visit| visit.blocks).collect();
         let mut repeats = vec![0; left.len()];
@@ -214,7 +229,8 @@ impl<'r> Worker<'r> {
                     continue;
                 }
                 // A start that took long is no reason to come back with nothing.
-                if Instant::now() >= deadline && !is_first {
+                let is_over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+                if (is_over && !is_first) || self.vigil.is_stopping() {
                     return Ok(());
                 }
                 is_first = false;
@@ -226,6 +242,10 @@ impl<'r> Worker<'r> {
                     continue;
                 }
                 if self.devices.lost().is_some() {
+                    return Ok(());
+                }
+                if let Some(leak) = self.ledger.leak() {
+                    say(leaking(&leak));
                     return Ok(());
                 }
                 let chain = quiet.note(&block);
@@ -268,15 +288,19 @@ impl<'r> Worker<'r> {
         let Some(Some(subject)) = self.subjects.get_mut(request.cell) else {
             unreachable!("visits are validated")
         };
+        let (vigil, ledger, cell) = (&self.vigil, &mut self.ledger, request.cell);
         let mut faults = Vec::new();
+        ledger.settle();
         // Rows share their data: where another process has used the caches, one of them brings it back for all.
         let was_warm = std::mem::replace(&mut subject.is_warm, true);
         let unreported = if was_warm { usize::from(settle) } else { request.rows.len() };
         let is_told = announce || !was_warm;
         if unreported > 0 {
             for row in request.rows.iter().take(unreported) {
+                let place = Place { cell, row: Some(row.row) };
+                vigil.watch(place);
                 if is_told {
-                    say(Reply::Calling(Place { cell: request.cell, row: Some(row.row) }));
+                    say(Reply::Calling(place));
                 }
                 match sample(subject, row.row, &row.calibration) {
                     Ok(block::Timed { wash_out, sample }) => {
@@ -284,16 +308,22 @@ impl<'r> Worker<'r> {
                     }
                     Err(fault) => faults.push((row.row, fault)),
                 }
+                ledger.note((cell, row.row));
             }
             request.rows.retain(|row| faults.iter().all(|(failed, _)| *failed != row.row));
             if is_told {
                 say(Reply::Called);
             }
         }
-        let cell = request.cell;
-        let mut announced = |row| {
+        let mut former = None;
+        let mut announced = |next: Option<&VisitRow>| {
+            former.take().inspect(|row| ledger.note((cell, *row)));
+            let Some(next) = next else { return };
+            let place = Place { cell, row: Some(next.row) };
+            former = place.row;
+            vigil.watch_sample(place, next.calibration.sample_cost());
             if announce {
-                say(Reply::Calling(Place { cell, row: Some(row) }));
+                say(Reply::Calling(place));
             }
         };
         let (order, sentinels) = (&mut self.order, &mut self.sentinels);
@@ -309,119 +339,26 @@ impl<'r> Worker<'r> {
         }
         visited.block
     }
+}
 
-    /// Looks once more at every variant's results on the data that it was timed on.
-    fn recheck(&mut self, say: &mut Say<'_>) {
-        for (cell, subject) in self.subjects.iter_mut().enumerate() {
-            let Some(Subject { kernel, own_function, size, data, rows, .. }) = subject else {
-                continue;
-            };
-            let is_device = own_function.is_some_and(|own| own.implementation.is_device());
-            let device = if is_device { self.devices.caller(Mode::Hot).ok() } else { None };
-            let gate = Gate::new(kernel, *own_function, self.seed).with_device(device);
-            let expected = gate.expected(data.as_mut(), size);
-            for (row, found) in rows.iter().enumerate() {
-                let calibration = self.calibrations[cell][row];
-                let (Some(calibration), Ok(callable)) = (calibration, &found.callable) else {
-                    continue;
-                };
-                say(Reply::Calling(Place { cell, row: Some(row) }));
-                let timed = Timed {
-                    variant: found.variant,
-                    routine: callable.routine.as_ref(),
-                    data: data.as_mut(),
-                    caller: &callable.caller,
-                    calls: calibration.calls,
-                };
-                let checked = match &expected {
-                    Ok(expected) => gate.recheck(timed, expected.as_ref()),
-                    Err(reason) => Err(reason.clone()),
-                };
-                if let Err(reason) = checked {
-                    let (failure, ends) = (reason.to_string(), self.devices.lost().is_some());
-                    say(Reply::Failed(FailedRow { cell, row: Some(row), failure, ends }));
-                    if ends {
-                        return;
-                    }
-                }
-                say(Reply::Called);
-            }
-        }
-    }
+/// Says what is about to be called, to the controller and to whoever looks at the clock.
+pub(super) fn announce(vigil: &Vigil, place: Place, say: &mut Say<'_>) {
+    forget_last_words();
+    vigil.watch(place);
+    say(Reply::Calling(place));
+}
 
-    /// Counts what one call of every row allocates, and what one sample makes the processor do; finds out what is to be
-    /// known of calls on a device.
-    fn inspect(&mut self, processor: bool, say: &mut Say<'_>) {
-        let mut counters = Counters::open().ok();
-        for (cell, subject) in self.subjects.iter_mut().enumerate() {
-            let Some(subject) = subject else { continue };
-            for row in 0..subject.rows.len() {
-                let Some(calibration) = self.calibrations[cell][row] else { continue };
-                let is_device = subject.rows[row].variant.implementation.is_device();
-                if !is_device && !processor {
-                    continue;
-                }
-                say(Reply::Calling(Place { cell, row: Some(row) }));
-                if is_device {
-                    match subject.figures(row) {
-                        Some(Ok(figures)) => say(Reply::Inspected(InspectedRow {
-                            cell,
-                            row,
-                            allocations: None,
-                            counters: None,
-                            device: Some(figures),
-                        })),
-                        Some(Err(fault)) => {
-                            let ends = self.devices.lost().is_some();
-                            say(failed(cell, row, &fault, ends));
-                            if ends {
-                                return;
-                            }
-                        }
-                        None => {}
-                    }
-                    say(Reply::Called);
-                    continue;
-                }
-                let Ok(allocations) = subject.call(row).map(|returned| returned.allocations) else {
-                    say(Reply::Called);
-                    continue;
-                };
-                // Only the calling thread is counted, and of a parallel variant that is the one that waits.
-                let is_serial = subject.rows[row].variant.backend == Backend::Serial;
-                let counters = counters.as_mut().filter(|_| is_serial).map(|counters| {
-                    let once = RowCalibration { wash_out: 0, ..calibration };
-                    let (_, figures) = counters.count(|| sample(subject, row, &once));
-                    figures.per_call(once.calls.total())
-                });
-                let device = None;
-                say(Reply::Inspected(InspectedRow { cell, row, allocations, counters, device }));
-                say(Reply::Called);
-            }
-        }
-    }
-
-    /// Calls every row once inside a range of the profiler's.
-    fn profile(&mut self, say: &mut Say<'_>) {
-        for (cell, subject) in self.subjects.iter_mut().enumerate() {
-            let Some(subject) = subject else { continue };
-            for row in 0..subject.rows.len() {
-                say(Reply::Calling(Place { cell, row: Some(row) }));
-                if let Err(fault) = subject.profile(row) {
-                    let ends = self.devices.lost().is_some();
-                    say(failed(cell, row, &fault, ends));
-                    if ends {
-                        return;
-                    }
-                }
-                say(Reply::Called);
-            }
-        }
-    }
+/// What is said of a row that takes memory and keeps it.
+fn leaking(Leak { row: (cell, row), bytes }: &Leak) -> Reply {
+    let failure = format!(
+        "leaks memory: its calls have taken {:.1} GiB and given nothing back, half of what a process may take here",
+        *bytes as f64 / (1u64 << 30) as f64
+    );
+    Reply::Failed(FailedRow { cell: *cell, row: Some(*row), failure, ends: true })
 }
 
 /// What is said of a row that failed, or cannot be measured like this.
-fn failed(cell: usize, row: usize, fault: &Fault, ends: bool) -> Reply {
+pub(super) fn failed(cell: usize, row: usize, fault: &Fault, ends: bool) -> Reply {
     let failed = FailedRow { cell, row: Some(row), failure: fault.to_string(), ends };
     match fault {
         Fault::Declined(_) => Reply::Declined(failed),

@@ -20,13 +20,13 @@ pub(super) struct Visited {
     pub(super) inside: f64,
 }
 
-/// Takes one mirrored block of the given rows; each sample is announced before it is taken.
+/// Takes one mirrored block of the given rows; each sample is announced before it is taken, and so is the end.
 pub(super) fn visit(
     subject: &mut Subject,
     rows: &[VisitRow],
     order: &mut Order,
     sentinels: &mut Sentinels,
-    announce: &mut dyn FnMut(usize),
+    announce: &mut dyn FnMut(Option<&VisitRow>),
 ) -> Visited {
     let mut visited = Visited::default();
     if subject.kernel.in_place == InPlace::Reuse {
@@ -41,7 +41,7 @@ pub(super) fn visit(
         if visited.faults.iter().any(|(failed, _)| *failed == row) {
             continue;
         }
-        announce(row);
+        announce(Some(&rows[position]));
         let timed = sample(subject, row, &calibration);
         let after = sentinels.chain();
         visited.inside += after;
@@ -56,6 +56,7 @@ pub(super) fn visit(
         }
         before = after;
     }
+    announce(None);
     let last_sweep = read_sweep(subject, sentinels, &mut visited);
     let sweep = first_sweep.zip(last_sweep).map(|(first, last)| between(first, last));
     visited.block.samples.iter_mut().for_each(|sample| sample.sweep = sweep);

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::protocol::Sampling;
+use super::protocol::{Sampling, positive};
 use super::subject::{Callable, Subject};
 use crate::kernel::{
     Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Limits, Returned, guard,
+    next_call,
 };
 
 /// Memory that fresh copies and kept return values of one batch may take: they should still be in a cache, as the data
@@ -41,6 +42,7 @@ pub struct RowCalibration {
     /// Nanoseconds that a sample with no call takes: the clock's part of every batch.
     pub overhead: f64,
     /// Nanoseconds of one call, roughly.
+    #[serde(deserialize_with = "positive")]
     pub estimate: f64,
     /// Bytes that a call returns.
     pub returned_bytes: usize,
@@ -69,7 +71,7 @@ impl RowCalibration {
 
     /// Wall time of a sample with its wash-out, roughly.
     pub fn sample_cost(&self) -> Duration {
-        let calls = (self.calls.total() + self.wash_out) as f64;
+        let calls = self.calls.total() as f64 + self.wash_out as f64;
         Duration::from_nanos(((self.estimate + self.preparation) * calls) as u64)
     }
 
@@ -126,6 +128,7 @@ pub(super) fn calibrate(
         }
         let (mut preparation, mut inside) = (f64::INFINITY, 0.0);
         let mut time = |calls: u64| {
+            next_call();
             let start = Instant::now();
             let timed = routine.sample(data.as_mut(), Calls::once(calls), caller)?.time;
             let outside = nanoseconds(start.elapsed()) - nanoseconds(timed);

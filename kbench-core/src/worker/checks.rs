@@ -1,53 +1,23 @@
-//! Checks that are made by a worker, on both sides of the channel: code that can take its process along, or break the
+//! Checks that are made by workers, as the controller sees them: code that can take its process along, or break the
 //! context of a device, costs a worker and one row.
 
-use super::devices::Workshop;
-use super::link::{Launcher, LinkError};
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::link::{Launcher, LinkError, MOST_PARDONS};
 use super::protocol::{
     CellRequest, CheckRequest, CheckedReply, DeviceRequest, PROTOCOL, Place, Program, Reply,
     Request, RowRequest, WrongReply,
 };
-use super::subject::Names;
-use crate::check::{
-    Bench, Check, CheckedRow, Coverage, DeviceChecks, ErrorFigures, Origin, Reason, Wrong,
-};
-use crate::kernel::{Fault, KernelEntry, Mode, VariantEntry};
-use crate::plan::{Plan, Row, Size};
-use crate::registry::{RegisteredKernel, Registry};
+use crate::check::{Attempt, Check, CheckedRow, Checks, Coverage, Origin, Part, Reason, Wrong};
+use crate::kernel::VariantEntry;
+use crate::plan::{Cell, Plan, Row};
 use crate::watch::{Stage, Watch};
 
-impl CheckedReply {
-    fn of(place: Place, check: Check) -> Self {
-        let is_fault =
-            |reason: &Reason| matches!(reason, Reason::Fault(_) | Reason::Definition { .. });
-        let mut reply = CheckedReply {
-            place,
-            wrong: None,
-            declined: None,
-            ends: false,
-            errors: None,
-            remarks: check.remarks,
-        };
-        // JSON knows no infinity; what is that far off is told in words.
-        let finite = |e: &ErrorFigures| e.norm.is_finite() && e.maximum.is_finite();
-        reply.errors = check.errors.filter(finite).map(|errors| ErrorFigures {
-            worst: errors.worst.filter(|w| w.got.is_finite() && w.expected.is_finite()),
-            ..errors
-        });
-        match check.outcome {
-            Ok(()) => {}
-            Err(Wrong { reason: Reason::Fault(Fault::Declined(reason)), .. }) => {
-                reply.declined = Some(reason);
-            }
-            Err(Wrong { reason, size, seed, origin }) => {
-                let is_fault = is_fault(&reason);
-                let reason = reason.to_string();
-                reply.wrong = Some(WrongReply { reason, is_fault, size, seed, origin });
-            }
-        }
-        reply
-    }
+/// A variant that took too long at as many sizes is not called at others: that would be a long wait.
+const MOST_HANGS: usize = 2;
 
+impl CheckedReply {
     fn into_row(self) -> CheckedRow {
         if let Some(reason) = self.declined {
             return CheckedRow::skipped(reason);
@@ -63,156 +33,17 @@ impl CheckedReply {
     }
 }
 
-/// Rounds in which sources of CUDA variants are put off: each finds those that the sources of the former one kept hidden,
-/// which are few. In a further round every source is compiled when it is asked for.
-const MOST_ROUNDS: usize = 3;
-
-/// Does what a request asks for; an error says why it makes no sense.
-pub(super) fn check(
-    registry: &Registry,
-    workshop: &mut dyn Workshop,
-    request: &CheckRequest,
-    say: &mut dyn FnMut(Reply),
-) -> Result<(), String> {
-    if request.protocol != PROTOCOL {
-        return Err(format!(
-            "the controller speaks version {} of the protocol, this worker {PROTOCOL}",
-            request.protocol
-        ));
-    }
-    let names = Names::of(registry);
-    let mut checker = Checker {
-        kernels: request.cells.iter().map(|cell| names.find(cell)).collect::<Result<_, _>>()?,
-        request,
-        workshop,
-        bench: None,
-        say,
-    };
-    let outcome = checker.all_rows();
-    workshop.collect_sources(false);
-    outcome
-}
-
-/// The checks of one request.
-struct Checker<'a> {
-    request: &'a CheckRequest,
-    /// The kernels of its cells.
-    kernels: Vec<&'a RegisteredKernel>,
-    workshop: &'a mut dyn Workshop,
-    /// Of one kernel at a time, whose cells follow each other: it keeps its data on the device, and all that is there is looked at
-    /// after every call.
-    bench: Option<(&'a KernelEntry, Bench)>,
-    say: &'a mut dyn FnMut(Reply),
-}
-
-/// What came of a row.
-enum Answer {
-    /// It was checked.
-    Checked,
-    /// It was checked, and the process is of no use any more.
-    Last,
-    /// It waits for a source.
-    PutOff,
-}
-
-impl Checker<'_> {
-    /// Checks all rows, those that wait for a source once more when it is compiled.
-    fn all_rows(&mut self) -> Result<(), String> {
-        let cells = self.request.cells.iter().enumerate();
-        let places = cells.flat_map(|(cell, wanted)| {
-            (0..wanted.rows.len()).map(move |row| Place { cell, row: Some(row) })
-        });
-        let mut waiting: Vec<Place> = places.collect();
-        for round in 0.. {
-            let is_collecting = self.request.together && round < MOST_ROUNDS;
-            waiting = self.round(&waiting, is_collecting)?;
-            if waiting.is_empty() {
-                break;
-            }
-            let Checker { workshop, say, .. } = self;
-            workshop.compile_collected(&mut |done, total| say(Reply::Compiling { done, total }));
-        }
-        Ok(())
-    }
-
-    /// Checks some rows; gives those that wait for a source.
-    fn round(&mut self, places: &[Place], is_collecting: bool) -> Result<Vec<Place>, String> {
-        let mut put_off: Vec<Place> = Vec::new();
-        // At other sizes a variant waits for the same source.
-        let mut waiting: Vec<*const VariantEntry> = Vec::new();
-        for cell in places.chunk_by(|a, b| a.cell == b.cell) {
-            for place in cell {
-                let variant: *const VariantEntry = self.variant(*place)?;
-                if waiting.contains(&variant) {
-                    put_off.push(*place);
-                    continue;
-                }
-                match self.row(*place, is_collecting)? {
-                    Answer::Checked => {}
-                    Answer::Last => return Ok(Vec::new()), // the rest is for another process
-                    Answer::PutOff => {
-                        waiting.push(variant);
-                        put_off.push(*place);
-                    }
-                }
-            }
-            let Place { cell, .. } = cell[0];
-            if let Some((_, bench)) = &mut self.bench {
-                bench.forget(&Size::of(self.request.cells[cell].size.clone()));
-            }
-        }
-        Ok(put_off)
-    }
-
-    fn row(&mut self, place: Place, is_collecting: bool) -> Result<Answer, String> {
-        let (kernel, variant) = (self.kernels[place.cell], self.variant(place)?);
-        (self.say)(Reply::Calling(place));
-        let is_device = variant.implementation.is_device();
-        let device = is_device.then(|| self.workshop.caller(Mode::Hot));
-        self.workshop.collect_sources(is_collecting);
-        let reply = match device.transpose() {
-            Ok(device) => {
-                let CheckRequest { coverage, seed, cells, .. } = self.request;
-                self.bench.take_if(|(of, _)| !std::ptr::eq(*of, kernel.entry));
-                let (_, bench) = self.bench.get_or_insert_with(|| {
-                    let own = kernel.own_function();
-                    (kernel.entry, Bench::new(kernel.entry, own, *coverage, *seed, device))
-                });
-                let size = Size::of(cells[place.cell].size.clone());
-                let check = bench.check_row(variant, &size);
-                if self.workshop.has_put_off() && self.workshop.lost().is_none() {
-                    // What was found of the variant, or of the own function, is about the source alone.
-                    self.bench = None;
-                    return Ok(Answer::PutOff);
-                }
-                CheckedReply::of(place, check)
-            }
-            Err(reason) => {
-                let (wrong, errors, remarks) = (None, None, Vec::new());
-                let (declined, ends) = (Some(reason), false);
-                CheckedReply { place, wrong, declined, ends, errors, remarks }
-            }
-        };
-        let ends = self.workshop.lost().is_some();
-        (self.say)(Reply::Checked(CheckedReply { ends, ..reply }));
-        Ok(if ends { Answer::Last } else { Answer::Checked })
-    }
-
-    fn variant(&self, Place { cell, row }: Place) -> Result<&'static VariantEntry, String> {
-        let row = &self.request.cells[cell].rows[row.unwrap_or_default()];
-        self.kernels[cell].variant(&row.variant)
-    }
-}
-
 /// Checks rows by workers, one after the other as long as they break.
 pub struct WorkerChecks<'a> {
     /// Where workers come from.
     pub launcher: &'a dyn Launcher,
     /// Where CUDA variants run.
     pub device: DeviceRequest,
+    /// How long a call may take.
+    pub timeout: Duration,
 }
 
-impl DeviceChecks for WorkerChecks<'_> {
+impl Checks for WorkerChecks<'_> {
     fn check(
         &mut self,
         plan: &Plan,
@@ -221,41 +52,29 @@ impl DeviceChecks for WorkerChecks<'_> {
         seed: u64,
         watch: &mut dyn Watch,
     ) -> Vec<CheckedRow> {
-        let mut progress = Progress { plan, rows, found: vec![None; rows.len()] };
+        let mut progress = Progress::new(plan, rows, seed);
         let mut together = true;
         while let Some(first) = progress.found.iter().position(Option::is_none) {
             let waiting = progress.waiting();
             let known = progress.known();
-            let cells = waiting.iter().map(|rows| cell_request(plan, rows)).collect();
-            let device = self.device.clone();
-            let request =
-                CheckRequest { protocol: PROTOCOL, seed, coverage, cells, device, together };
-            let index = |place: Place| progress_index(rows, &waiting, place);
-            let mut calling = None;
+            let request = CheckRequest {
+                protocol: PROTOCOL,
+                seed,
+                coverage,
+                cells: waiting.iter().map(|rows| cell_request(plan, rows)).collect(),
+                device: self.device.clone(),
+                together,
+                timeout_seconds: self.timeout.as_secs_f64(),
+            };
+            let mut doing = Doing::default();
             let asked = self.launcher.launch(0).and_then(|mut link| {
-                link.ask(&Request::Check(request), &mut |reply| match reply {
-                    Reply::Calling(place) => {
-                        calling = index(place);
-                        progress.tell(calling, watch);
-                    }
-                    Reply::Checked(reply) => {
-                        calling = None;
-                        if let Some(index) = index(reply.place) {
-                            let ends = reply.ends;
-                            progress.note(index, reply.into_row(), ends);
-                        }
-                    }
-                    Reply::Compiling { done, total } => {
-                        calling = None;
-                        let what = format!("{done} of {total} CUDA sources");
-                        watch.step(Stage::Compiling, done as f64, total as f64, &what);
-                    }
-                    _ => {}
+                link.ask(&Request::Check(request), &mut |reply| {
+                    progress.hear(reply, &waiting, &mut doing, watch);
                 })
             });
-            match (asked, calling) {
+            match (asked, doing.calling) {
                 (Err(error), Some(index)) if error.is_end() => {
-                    progress.note(index, broken(plan, rows[index], seed, &error), true);
+                    progress.blame(index, doing.attempt, &error);
                 }
                 // The compiler took the process along, and one source at a time tells whose fault it is.
                 (Err(error), None) if error.is_end() && together => together = false,
@@ -264,7 +83,7 @@ impl DeviceChecks for WorkerChecks<'_> {
                 }
                 (Ok(_), _) if progress.known() == known => {
                     let row = CheckedRow::skipped("its check gave no answer".to_owned());
-                    progress.note(first, row, false);
+                    progress.note(first, row, Reach::Row);
                 }
                 (Ok(_), _) => {}
             }
@@ -273,24 +92,63 @@ impl DeviceChecks for WorkerChecks<'_> {
     }
 }
 
-/// Position among some rows of what a worker calls by its place in a request.
-fn progress_index(
-    rows: &[(usize, usize)],
-    waiting: &[Vec<(usize, usize)>],
-    Place { cell, row }: Place,
-) -> Option<usize> {
-    let wanted = waiting.get(cell)?.get(row?)?;
-    rows.iter().position(|row| row == wanted)
+/// What a worker was doing when it was last heard of.
+#[derive(Default)]
+struct Doing {
+    /// The row that it was checking.
+    calling: Option<usize>,
+    /// What it was about to call.
+    attempt: Option<Attempt>,
+}
+
+/// Which rows something is to be known of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// One.
+    Row,
+    /// Those of the variant.
+    Variant,
+    /// Those of the cell.
+    Cell,
+    /// Those of the kernel.
+    Kernel,
+}
+
+impl Reach {
+    /// What broke at a size that nobody listed breaks every row that is checked there; at a listed size, the rows of that
+    /// size. What breaks in the code that variants share breaks them all.
+    fn of(part: Part, origin: Origin) -> Self {
+        match (part, origin) {
+            (Part::Variant, Origin::Listed) => Reach::Row,
+            (Part::Variant, Origin::Awkward) => Reach::Variant,
+            (Part::Definition, Origin::Listed) => Reach::Cell,
+            (Part::Definition, Origin::Awkward) => Reach::Kernel,
+        }
+    }
 }
 
 /// What is known of some rows of a plan.
 struct Progress<'a> {
     plan: &'a Plan,
     rows: &'a [(usize, usize)],
+    seed: u64,
     found: Vec<Option<CheckedRow>>,
+    /// Positions among the rows.
+    indices: HashMap<(usize, usize), usize>,
+    /// How often calls of a variant took too long.
+    hangs: HashMap<*const VariantEntry, usize>,
+    /// How often the process of a row was ended by somebody else.
+    pardons: HashMap<usize, u32>,
 }
 
-impl Progress<'_> {
+impl<'a> Progress<'a> {
+    fn new(plan: &'a Plan, rows: &'a [(usize, usize)], seed: u64) -> Self {
+        let indices = rows.iter().enumerate().map(|(index, row)| (*row, index)).collect();
+        let found = vec![None; rows.len()];
+        let (hangs, pardons) = Default::default();
+        Progress { plan, rows, seed, found, indices, hangs, pardons }
+    }
+
     /// Rows of which nothing is known, those of a cell together.
     fn waiting(&self) -> Vec<Vec<(usize, usize)>> {
         let unknown = self.rows.iter().zip(&self.found).filter(|(_, found)| found.is_none());
@@ -303,20 +161,95 @@ impl Progress<'_> {
         self.found.iter().flatten().count()
     }
 
-    /// Notes what was found about a row; a variant that broke its process, or its device, is not called again at other
-    /// sizes.
-    fn note(&mut self, index: usize, row: CheckedRow, ends: bool) {
-        let variant = |index: usize| {
+    /// Position among the rows of what a worker calls by its place in a request.
+    fn index(&self, waiting: &[Vec<(usize, usize)>], Place { cell, row }: Place) -> Option<usize> {
+        self.indices.get(waiting.get(cell)?.get(row?)?).copied()
+    }
+
+    /// Takes note of what a worker says.
+    fn hear(
+        &mut self,
+        reply: Reply,
+        waiting: &[Vec<(usize, usize)>],
+        doing: &mut Doing,
+        watch: &mut dyn Watch,
+    ) {
+        match reply {
+            Reply::Calling(place) => {
+                *doing = Doing { calling: self.index(waiting, place), attempt: None };
+                self.tell(doing.calling, watch);
+            }
+            Reply::Trying(attempt) => doing.attempt = Some(attempt),
+            Reply::Overdue(overdue) => doing.calling = self.index(waiting, overdue.place),
+            Reply::Checked(reply) => {
+                doing.calling = None;
+                if let Some(index) = self.index(waiting, reply.place) {
+                    // Who broke its process, or its device, at any size would do so at every one.
+                    let origin = reply.wrong.as_ref().map(|wrong| wrong.origin);
+                    let spreads = reply.ends && origin == Some(Origin::Awkward);
+                    let reach = if spreads { Reach::Variant } else { Reach::Row };
+                    self.note(index, reply.into_row(), reach);
+                }
+            }
+            Reply::Compiling { done, total } => {
+                doing.calling = None;
+                let what = format!("{done} of {total} CUDA sources");
+                watch.step(Stage::Compiling, done as f64, total as f64, &what);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes what was found about a row, and about those of which the same is to be known.
+    fn note(&mut self, index: usize, row: CheckedRow, reach: Reach) {
+        let place = |index: usize| {
             let (cell, row) = self.rows[index];
-            self.plan.cells[cell].rows[row].variant
+            (cell, &self.plan.cells[cell], &self.plan.cells[cell].rows[row])
         };
-        let broken = variant(index);
-        for later in (index + 1..self.rows.len()).filter(|_| ends) {
-            if std::ptr::eq(variant(later), broken) {
-                self.found[later].get_or_insert_with(|| row.clone());
+        let (number, cell, of) = place(index);
+        let is_meant = |other: usize| {
+            let (its_number, its_cell, its_row) = place(other);
+            match reach {
+                Reach::Row => false,
+                Reach::Variant => std::ptr::eq(its_row.variant, of.variant),
+                Reach::Cell => its_number == number,
+                Reach::Kernel => std::ptr::eq(its_cell.kernel, cell.kernel),
+            }
+        };
+        if reach != Reach::Row {
+            for other in (0..self.rows.len()).filter(|other| is_meant(*other)) {
+                self.found[other].get_or_insert_with(|| row.clone());
             }
         }
         self.found[index] = Some(row);
+    }
+
+    /// Notes that the check of a row was the end of its process; one that may be innocent has another chance.
+    fn blame(&mut self, index: usize, attempt: Option<Attempt>, error: &LinkError) {
+        let pardons = self.pardons.entry(index).or_default();
+        if error.is_by_others() && *pardons < MOST_PARDONS {
+            *pardons += 1;
+            return;
+        }
+        let (cell, row) = self.rows[index];
+        let cell = &self.plan.cells[cell];
+        let variant = cell.rows[row].variant;
+        let attempt = attempt.unwrap_or_else(|| self.listed(cell));
+        let mut reach = Reach::of(attempt.part, attempt.origin);
+        if error.is_late() && reach == Reach::Row {
+            let hangs = self.hangs.entry(variant).or_default();
+            *hangs += 1;
+            if *hangs == MOST_HANGS {
+                reach = Reach::Variant;
+            }
+        }
+        self.note(index, broken(attempt, error), reach);
+    }
+
+    /// The size of a cell, where nobody said what was about to be called.
+    fn listed(&self, cell: &Cell) -> Attempt {
+        let size = cell.size.name(cell.kernel.axes);
+        Attempt { part: Part::Variant, size, seed: self.seed, origin: Origin::Listed }
     }
 
     fn give_up(&mut self, reason: &str) {
@@ -350,14 +283,11 @@ pub(super) fn cell_request(plan: &Plan, rows: &[(usize, usize)]) -> CellRequest 
 }
 
 /// A row whose check was the end of a worker.
-fn broken(plan: &Plan, (cell, _): (usize, usize), seed: u64, error: &LinkError) -> CheckedRow {
-    let cell = &plan.cells[cell];
-    let text = format!("ended the process that checked it: {error}");
-    let wrong = Wrong {
-        reason: Reason::Reported { text, is_fault: true },
-        size: cell.size.name(cell.kernel.axes),
-        seed,
-        origin: Origin::Listed,
+fn broken(Attempt { part, size, seed, origin }: Attempt, error: &LinkError) -> CheckedRow {
+    let text = match part {
+        Part::Definition => format!("the kernel's `inputs` or reference {error}"),
+        Part::Variant => error.to_string(),
     };
-    Check { outcome: Err(wrong), errors: None, remarks: Vec::new() }.into()
+    let wrong = Wrong { reason: Reason::Reported { text, is_fault: true }, size, seed, origin };
+    Check::wrong(wrong).into()
 }

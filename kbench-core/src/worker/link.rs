@@ -4,6 +4,7 @@ use std::io;
 
 use super::Worker;
 use super::protocol::{Done, Reply, Request};
+use crate::system::{Interrupt, interrupted};
 
 /// A worker, as its controller sees it.
 pub trait Link {
@@ -20,6 +21,9 @@ pub trait Launcher {
     fn is_fresh(&self) -> bool;
 }
 
+/// A row whose process was ended by somebody else is called again, this often; then it looks as if it were its own fault.
+pub const MOST_PARDONS: u32 = 2;
+
 /// Why a worker does not answer as it should.
 #[derive(Debug, thiserror::Error)]
 pub enum LinkError {
@@ -29,8 +33,33 @@ pub enum LinkError {
     )]
     Start(#[source] io::Error),
     /// It ended in the middle of a request.
-    #[error("the worker process ended while it was measuring ({0})")]
-    Ended(String),
+    #[error("ended its process: {how}{}", last_words(words))]
+    Ended {
+        /// What the system says.
+        how: String,
+        /// Whether somebody else may have ended it, by a signal that no kernel raises.
+        by_others: bool,
+        /// What it printed last.
+        words: Option<String>,
+    },
+    /// A call took longer than it may, and the process was ended.
+    #[error(
+        "did not return within {seconds:.1} s, so its process was ended: does it hang, or wait for a thread? \
+         (--timeout sets how long a call may take)"
+    )]
+    Overdue {
+        /// How long it was waited for.
+        seconds: f64,
+    },
+    /// The process did not say anything any more, and was ended.
+    #[error("was not heard of for {seconds:.0} s, so its process was ended")]
+    Silent {
+        /// How long it was waited for.
+        seconds: f64,
+    },
+    /// Somebody wants the run to end.
+    #[error("the run was interrupted by {0}")]
+    Interrupted(Interrupt),
     /// It broke something that it cannot do without, and has said which row did it.
     #[error("the worker process gave up")]
     Resigned,
@@ -56,8 +85,33 @@ pub enum LinkError {
 impl LinkError {
     /// Whether the process ended, by whatever it was doing.
     pub fn is_end(&self) -> bool {
-        matches!(self, LinkError::Ended(_))
+        matches!(
+            self,
+            LinkError::Ended { .. } | LinkError::Overdue { .. } | LinkError::Silent { .. }
+        )
     }
+
+    /// Whether somebody else may have ended the process: whoever was being called deserves another chance.
+    pub fn is_by_others(&self) -> bool {
+        matches!(self, LinkError::Ended { by_others: true, .. })
+    }
+
+    /// Whether the process ended because of the time that it took.
+    pub fn is_late(&self) -> bool {
+        matches!(self, LinkError::Overdue { .. } | LinkError::Silent { .. })
+    }
+
+    /// Who wants the run to end.
+    pub fn interrupt(&self) -> Option<Interrupt> {
+        match self {
+            LinkError::Interrupted(interrupt) => Some(*interrupt),
+            _ => None,
+        }
+    }
+}
+
+fn last_words(words: &Option<String>) -> String {
+    words.as_ref().map_or_else(String::new, |words| format!("; its last words: {words}"))
 }
 
 /// What the last reply to a request means.
@@ -84,6 +138,9 @@ impl Launcher for SameProcess<'_> {
 
 impl Link for Worker<'_> {
     fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+        if let Some(interrupt) = interrupted() {
+            return Err(LinkError::Interrupted(interrupt));
+        }
         let mut last = None;
         self.answer(request, &mut |reply| {
             if reply.is_last() { last = Some(reply) } else { hear(reply) }

@@ -11,37 +11,49 @@
 //! because of its own time.
 
 mod answer;
+mod aside;
 mod block;
 mod calibrate;
+mod checker;
 mod checks;
-mod cpu;
 mod devices;
 mod duet;
+#[cfg(unix)]
+mod ending;
+mod ledger;
 mod link;
 mod order;
+#[cfg(unix)]
+mod output;
 #[cfg(unix)]
 mod process;
 mod profile;
 mod protocol;
 mod quiet;
 mod sentinel;
+#[cfg(unix)]
+mod serve;
 mod subject;
+mod watchdog;
 
 pub use answer::Worker;
 pub use calibrate::{MEMORY_CAP, RowCalibration};
 pub use checks::WorkerChecks;
 pub use duet::Duet;
-pub use link::{Launcher, Link, LinkError, SameProcess};
+pub use link::{Launcher, Link, LinkError, MOST_PARDONS, SameProcess};
 pub use order::Order;
 #[cfg(unix)]
-pub use process::{Processes, serve};
+pub use process::Processes;
 pub use profile::profile_rows;
 pub use protocol::{
     Block, CellRequest, CheckRequest, CheckedReply, DeviceRequest, Done, FailedRow, InspectedRow,
-    PROTOCOL, Place, Preparation, PreparedCell, Program, Reply, Request, RowRequest, Sample,
-    Sampling, Visit, VisitRow, VisitedBlock, Visits, WrongReply,
+    OverdueReply, PROTOCOL, Place, Preparation, PreparedCell, Program, Reply, Request, RowRequest,
+    Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits, WrongReply,
 };
 pub use quiet::{chain_of, is_contaminated, quiet_level};
+#[cfg(unix)]
+pub use serve::serve;
+pub use watchdog::USUAL_TIMEOUT;
 
 #[cfg(test)]
 mod tests;

@@ -2,21 +2,25 @@
 //!
 //! Requests and replies go through a socket that is the worker's standard input. Its standard output and error are free
 //! for what kernels print; both end up on the controller's standard error.
+//!
+//! Whatever a worker does, its controller gets an answer: it reads with one eye on the clock and one on the user, and a
+//! worker that ends, hangs or talks nonsense is ended with all that it has started.
 
-use std::io::{self, BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::Worker;
+use super::ending;
 use super::link::{Launcher, Link, LinkError, conclude};
+use super::output::Output;
 use super::protocol::{Done, Reply, Request};
-use crate::environment::this_program;
-use crate::registry::Registry;
+use super::watchdog::USUAL_TIMEOUT;
+use crate::environment::{free_memory, this_program};
+use crate::system::{ProcessGroup, interrupted};
 use crate::value::SplitMix;
 
 /// Bytes by which the environment, and with it the stack, of one launch may be shifted against that of another
@@ -26,12 +30,26 @@ const ENVIRONMENT_SHIFT: u64 = 4096;
 /// The variable that shifts it.
 const PADDING: &str = "KBENCH_WORKER_PADDING";
 
-/// Replies wait in the worker until there are this many bytes: a controller that wakes up for every block would disturb
-/// the next one.
-const REPLY_BUFFER: usize = 1 << 20;
+/// The variable that says how many bytes a worker may take.
+pub(super) const MEMORY: &str = "KBENCH_WORKER_MEMORY";
+
+/// Share of the free memory that a worker may take: the rest is for the controller, and for whoever else is there.
+const MEMORY_SHARE: f64 = 0.9;
 
 /// A worker that has nothing more to do ends by itself within this time, or is ended.
 const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How long the last words of a worker that has ended may be on their way.
+const ECHO: Duration = Duration::from_millis(200);
+
+/// Time between two looks at the clock and at the user, while a worker is silent.
+const TICK: Duration = Duration::from_millis(250);
+
+/// A worker that is to stop has this long to tell what it has measured.
+const LAST_REPLIES: Duration = Duration::from_secs(3);
+
+/// No reply is as long as this: whoever sends one has lost its way, and would fill the memory of the controller.
+const LONGEST_REPLY: usize = 64 << 20;
 
 /// Starts a program again and again, with an argument that makes it a worker.
 #[derive(Clone, Debug)]
@@ -51,6 +69,26 @@ impl Processes {
     pub fn of_this_program(argument: &'static str, seed: u64) -> io::Result<Self> {
         Ok(Processes::of(this_program()?, argument, seed))
     }
+
+    /// A worker that has just been started.
+    fn start(&self, launch: u64) -> io::Result<Process> {
+        let mut draw = SplitMix(self.seed ^ launch.rotate_left(32));
+        let padding = "x".repeat(draw.below(ENVIRONMENT_SHIFT) as usize);
+        let memory = free_memory().map(|bytes| (bytes as f64 * MEMORY_SHARE) as usize);
+        let (requests, theirs) = UnixStream::pair()?;
+        requests.set_read_timeout(Some(TICK))?;
+        let replies = BufReader::new(requests.try_clone()?);
+        let (pipe, printed) = io::pipe()?;
+        let mut command = Command::new(&self.program);
+        command.arg(self.argument).env(PADDING, padding);
+        memory.map(|bytes| command.env(MEMORY, bytes.to_string()));
+        command.stdin(Stdio::from(OwnedFd::from(theirs)));
+        command.stdout(printed.try_clone()?).stderr(printed);
+        let group = ProcessGroup::start(&mut command)?;
+        let output = Output::of(pipe);
+        let timeout = USUAL_TIMEOUT;
+        Ok(Process { group, requests, replies, line: Vec::new(), output, memory, timeout })
+    }
 }
 
 impl Launcher for Processes {
@@ -59,18 +97,10 @@ impl Launcher for Processes {
             let advice = "it was started as a worker and did not serve: begin its main with `Workers::here()`";
             return Err(LinkError::Start(io::Error::other(advice)));
         }
-        let mut draw = SplitMix(self.seed ^ launch.rotate_left(32));
-        let padding = "x".repeat(draw.below(ENVIRONMENT_SHIFT) as usize);
-        let (requests, theirs) = UnixStream::pair().map_err(LinkError::Start)?;
-        let replies = BufReader::new(requests.try_clone().map_err(LinkError::Start)?);
-        let child = Command::new(&self.program)
-            .arg(self.argument)
-            .env(PADDING, padding)
-            .stdin(Stdio::from(OwnedFd::from(theirs)))
-            .stdout(Stdio::from(io::stderr()))
-            .spawn()
-            .map_err(LinkError::Start)?;
-        Ok(Box::new(Process { child, requests, replies }))
+        if let Some(interrupt) = interrupted() {
+            return Err(LinkError::Interrupted(interrupt));
+        }
+        Ok(Box::new(self.start(launch).map_err(LinkError::Start)?))
     }
 
     fn is_fresh(&self) -> bool {
@@ -80,63 +110,139 @@ impl Launcher for Processes {
 
 /// One worker process.
 struct Process {
-    child: Child,
+    group: ProcessGroup,
     requests: UnixStream,
     replies: BufReader<UnixStream>,
+    /// The part of a reply that is there.
+    line: Vec<u8>,
+    output: Output,
+    /// Bytes that it may take.
+    memory: Option<usize>,
+    /// How long a call may take in it.
+    timeout: Duration,
 }
 
 impl Link for Process {
     fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+        self.timeout = request.timeout().unwrap_or(self.timeout);
+        let silence = request.longest_silence(self.timeout);
         let mut line = serde_json::to_string(request).map_err(io::Error::from)?;
         line.push('\n');
         if self.requests.write_all(line.as_bytes()).is_err() {
             return Err(self.ended());
         }
         loop {
-            line.clear();
-            match self.replies.read_line(&mut line) {
-                Ok(_) if line.ends_with('\n') => {}
-                // Nothing, or a line that it did not live to finish.
-                Ok(_) | Err(_) => return Err(self.ended()),
-            }
-            let reply: Reply = serde_json::from_str(&line).map_err(|error| {
-                let line = line.trim_end().chars().take(200).collect();
-                LinkError::Nonsense { line, error }
-            })?;
+            let reply = self.reply(silence, hear)?;
             if reply.is_last() {
                 return conclude(reply);
             }
-            let resigns = matches!(&reply, Reply::Failed(failed) if failed.ends);
+            let error = match &reply {
+                Reply::Failed(failed) if failed.ends => Some(LinkError::Resigned),
+                Reply::Overdue(overdue) => Some(LinkError::Overdue { seconds: overdue.seconds }),
+                _ => None,
+            };
             hear(reply);
-            if resigns {
-                return Err(LinkError::Resigned);
+            if let Some(error) = error {
+                return Err(error);
             }
         }
     }
 }
 
 impl Process {
+    /// The next reply, before the worker has been silent for too long.
+    fn reply(
+        &mut self,
+        silence: Duration,
+        hear: &mut dyn FnMut(Reply),
+    ) -> Result<Reply, LinkError> {
+        let asked = Instant::now();
+        loop {
+            match self.next_reply()? {
+                Some(reply) => return Ok(reply),
+                None if asked.elapsed() >= silence => {
+                    self.group.kill();
+                    return Err(LinkError::Silent { seconds: asked.elapsed().as_secs_f64() });
+                }
+                None => {}
+            }
+            if let Some(interrupt) = interrupted() {
+                self.hear_out(hear);
+                return Err(LinkError::Interrupted(interrupt));
+            }
+        }
+    }
+
+    /// Lets a worker stop, and hears what it has measured.
+    fn hear_out(&mut self, hear: &mut dyn FnMut(Reply)) {
+        let _ = self.requests.shutdown(Shutdown::Write);
+        let begun = Instant::now();
+        while begun.elapsed() < LAST_REPLIES {
+            match self.next_reply() {
+                Ok(Some(reply)) if reply.is_last() => return,
+                Ok(Some(reply)) => hear(reply),
+                Ok(None) => {}
+                Err(_) => return,
+            }
+        }
+    }
+
+    /// The next reply; none when it is not there after a moment.
+    fn next_reply(&mut self) -> Result<Option<Reply>, LinkError> {
+        loop {
+            let bytes = match self.replies.fill_buf() {
+                // Nothing, or a line that it did not live to finish.
+                Ok([]) => return Err(self.ended()),
+                Ok(bytes) => bytes,
+                // Processes that a kernel has started may keep the channel open.
+                Err(error) if is_pause(error.kind()) && self.group.has_ended() => {
+                    return Err(self.ended());
+                }
+                Err(error) if is_pause(error.kind()) => return Ok(None),
+                Err(_) => return Err(self.ended()),
+            };
+            let end = bytes.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(bytes.len(), |end| end + 1);
+            self.line.extend_from_slice(&bytes[..taken]);
+            self.replies.consume(taken);
+            if end.is_some() || self.line.len() > LONGEST_REPLY {
+                let line = std::mem::take(&mut self.line);
+                return parse(&line).map(Some);
+            }
+        }
+    }
+
+    /// How the process ended; it is ended if it has only closed the channel.
     fn ended(&mut self) -> LinkError {
-        match self.part() {
-            Some(status) => LinkError::Ended(status.to_string()),
-            None => LinkError::Ended("it went silent and was ended".to_owned()),
+        let status = self.part();
+        let words = self.output.last_words(ECHO);
+        let how = match status {
+            Some(status) => ending::of_status(status),
+            None => "it closed its channel, went on, and was killed".to_owned(),
+        };
+        let by_others = status.is_some_and(ending::is_by_others);
+        LinkError::Ended { how: how + &self.shortage(words.as_deref()), by_others, words }
+    }
+
+    /// What memory has to do with it.
+    fn shortage(&self, words: Option<&str>) -> String {
+        match (words, self.memory) {
+            (Some(words), Some(bytes)) if words.contains("memory allocation of") => {
+                let share = (MEMORY_SHARE * 100.0).round();
+                let gibibytes = bytes as f64 / (1u64 << 30) as f64;
+                format!(" (a process may take {gibibytes:.1} GiB here, {share} % of what is free)")
+            }
+            _ => String::new(),
         }
     }
 
     /// Closes the channel and waits for the end of the process, which is ended if it takes too long; gives how it ended
     /// by itself.
-    fn part(&mut self) -> Option<ExitStatus> {
+    fn part(&mut self) -> Option<std::process::ExitStatus> {
         let _ = self.requests.shutdown(Shutdown::Both);
-        let start = Instant::now();
-        while start.elapsed() < FAREWELL {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Some(status);
-            }
-            std::thread::sleep(Duration::from_micros(200));
-        }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-        None
+        let status = self.group.wait(FAREWELL);
+        self.group.kill();
+        status
     }
 }
 
@@ -147,51 +253,16 @@ impl Drop for Process {
     }
 }
 
-/// Serves the controller at the other end of standard input until it has no more requests.
-pub fn serve(registry: &Registry) -> io::Result<()> {
-    let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
-    // Somebody at a terminal has no socket there, and is told so.
-    socket.peer_addr()?;
-    let requests = BufReader::new(socket.try_clone()?);
-    let mut replies = BufWriter::with_capacity(REPLY_BUFFER, socket);
-    let (sender, receiver) = mpsc::channel();
-    // A thread of its own sees the end of the channel at once, whatever the kernels are doing: nobody wants the rest.
-    std::thread::spawn(move || {
-        for line in requests.lines().map_while(Result::ok) {
-            if sender.send(line).is_err() {
-                break;
-            }
-        }
-        std::process::exit(0)
-    });
-    let mut worker = Worker::new(registry);
-    for line in receiver {
-        let (mut outcome, mut resigned) = (Ok(()), false);
-        let mut say = |reply: Reply| {
-            if outcome.is_ok() && !resigned {
-                outcome = serde_json::to_writer(&mut replies, &reply)
-                    .map_err(io::Error::from)
-                    .and_then(|()| replies.write_all(b"\n"));
-                // Everything but a block comes when nothing is being timed, and must be known if this process ends.
-                if outcome.is_ok() && !matches!(reply, Reply::Block(_)) {
-                    outcome = replies.flush();
-                }
-                resigned = matches!(reply, Reply::Failed(failed) if failed.ends);
-            }
-        };
-        match serde_json::from_str::<Request>(&line) {
-            Ok(request) => worker.answer(&request, &mut say),
-            Err(error) => say(Reply::Refused { reason: format!("not a request: {error}") }),
-        }
-        if resigned {
-            // The controller knows, and closes the channel, at which the other thread ends this process.
-            loop {
-                std::thread::park();
-            }
-        }
-        outcome?;
-    }
-    Ok(())
+/// Whether there is just nothing to read now.
+fn is_pause(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
+}
+
+fn parse(line: &[u8]) -> Result<Reply, LinkError> {
+    serde_json::from_slice(line).map_err(|error| {
+        let line = String::from_utf8_lossy(&line[..line.len().min(1000)]);
+        LinkError::Nonsense { line: line.trim_end().chars().take(200).collect(), error }
+    })
 }
 
 #[cfg(test)]
@@ -202,10 +273,19 @@ mod tests {
     fn last_words(words: &str) -> LinkError {
         let (requests, mut theirs) = UnixStream::pair().expect("a socket");
         let replies = BufReader::new(requests.try_clone().expect("a socket"));
-        let child = Command::new("true").spawn().expect("a process");
+        let group = ProcessGroup::start(&mut Command::new("true")).expect("a process");
+        let (pipe, _) = io::pipe().expect("a pipe");
         theirs.write_all(words.as_bytes()).expect("room for a line");
         // The request is read by nobody, but finds the channel open; then the channel ends.
-        let mut process = Process { child, requests, replies };
+        let mut process = Process {
+            group,
+            requests,
+            replies,
+            line: Vec::new(),
+            output: Output::of(pipe),
+            memory: None,
+            timeout: USUAL_TIMEOUT,
+        };
         theirs.shutdown(Shutdown::Write).expect("open");
         process.ask(&Request::Recheck, &mut |_| {}).expect_err("no last reply")
     }

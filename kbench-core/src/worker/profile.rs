@@ -24,6 +24,8 @@ pub fn profile_rows(
         memory: usize::MAX,
         calibrate: None,
         device: device.clone(),
+        // Profilers make calls take minutes.
+        timeout_seconds: f64::MAX,
     };
     let asked = launcher.launch(0).and_then(|mut link| {
         let mut hear = |reply| {

@@ -2,11 +2,14 @@
 //! words, for those who write a worker in another language.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::calibrate::RowCalibration;
-use crate::check::{Coverage, ErrorFigures, Origin, Remark};
+use super::watchdog::USUAL_TIMEOUT;
+use crate::check::{Attempt, Coverage, ErrorFigures, Origin, Remark};
 use crate::cuda::{Ceilings, DeviceFigures, DeviceReading};
 use crate::gauge::{Allocations, CounterFigures};
 use crate::kernel::Mode;
@@ -62,6 +65,13 @@ pub struct Preparation {
     /// Where CUDA variants run.
     #[serde(default)]
     pub device: DeviceRequest,
+    /// Seconds that a call of user code may take; a worker in which one takes longer ends.
+    #[serde(default = "usual_timeout")]
+    pub timeout_seconds: f64,
+}
+
+fn usual_timeout() -> f64 {
+    USUAL_TIMEOUT.as_secs_f64()
 }
 
 /// One cell, by name.
@@ -144,6 +154,9 @@ pub struct CheckRequest {
     /// Whether the sources of CUDA variants are compiled side by side, and not each when it is first asked for.
     #[serde(default)]
     pub together: bool,
+    /// Seconds that a call of user code may take; a worker in which one takes longer ends.
+    #[serde(default = "usual_timeout")]
+    pub timeout_seconds: f64,
 }
 
 /// What was found about a row.
@@ -228,6 +241,10 @@ pub enum Reply {
     Calling(Place),
     /// What was announced came back.
     Called,
+    /// A variant is about to be checked at a size: should the process end here, this is where.
+    Trying(Attempt),
+    /// A call took longer than it may; the process ends.
+    Overdue(OverdueReply),
     /// A cell is ready.
     Prepared(PreparedCell),
     /// A block was taken.
@@ -265,6 +282,16 @@ pub struct Place {
     pub cell: usize,
     /// Position among its rows; none when the data of the cell is made.
     pub row: Option<usize>,
+}
+
+/// A call that took too long.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OverdueReply {
+    /// Whose call it is.
+    #[serde(flatten)]
+    pub place: Place,
+    /// How long it was waited for.
+    pub seconds: f64,
 }
 
 /// A cell that is ready to be measured.
@@ -308,11 +335,14 @@ pub struct Sample {
     /// Index of the row in its cell.
     pub row: usize,
     /// Nanoseconds per call, without the overhead of the clock.
+    #[serde(deserialize_with = "not_negative")]
     pub nanoseconds: f64,
     /// Nanoseconds of the arithmetic chain: the geometric mean of before and after.
+    #[serde(deserialize_with = "positive")]
     pub chain: f64,
     /// Nanoseconds of the memory sweep, for cells whose data does not fit in a core's own cache: the geometric mean of
     /// before and after the block.
+    #[serde(default, deserialize_with = "some_positive")]
     pub sweep: Option<f64>,
     /// What was read on the device, for samples that were timed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -361,9 +391,92 @@ pub struct Done {
     pub processor: Option<usize>,
 }
 
+/// A time that cannot be nothing: ratios are taken with it.
+pub(super) fn positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let time = not_negative(deserializer)?;
+    if time > 0.0 { Ok(time) } else { Err(D::Error::custom("no time at all")) }
+}
+
+fn some_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<f64>, D::Error> {
+    let time: Option<f64> = Option::deserialize(deserializer)?;
+    match time {
+        Some(time) if time <= 0.0 => Err(D::Error::custom(format!("a time of {time} ns"))),
+        time => Ok(time),
+    }
+}
+
+fn not_negative<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let time = f64::deserialize(deserializer)?;
+    if time >= 0.0 { Ok(time) } else { Err(D::Error::custom(format!("a time of {time} ns"))) }
+}
+
 impl Reply {
     /// Whether no further reply follows to the same request.
     pub fn is_last(&self) -> bool {
         matches!(self, Reply::Done(_) | Reply::Refused { .. })
+    }
+}
+
+impl Request {
+    /// How long a call of user code may take from now on, where the request says so.
+    pub fn timeout(&self) -> Option<Duration> {
+        let seconds = match self {
+            Request::Prepare(preparation) => preparation.timeout_seconds,
+            Request::Check(check) => check.timeout_seconds,
+            _ => return None,
+        };
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    /// How long a worker may be silent after it was asked. It tells by itself when a call takes too long; this is for one
+    /// that cannot even do that.
+    pub fn longest_silence(&self, timeout: Duration) -> Duration {
+        /// Calls of user code between two replies: data, reference, and several of a variant.
+        const CALLS: u32 = 8;
+        /// A process needs time to start, to open a device, to compare results.
+        const OTHERWISE: Duration = Duration::from_secs(30);
+        let seconds = match self {
+            // Blocks are told of when there are many.
+            Request::Measure(visits) => Duration::try_from_secs_f64(2.0 * visits.seconds.max(0.0)),
+            _ => return timeout.saturating_mul(CALLS).saturating_add(OTHERWISE),
+        };
+        let visits = seconds.unwrap_or(Duration::MAX);
+        timeout.saturating_mul(2).saturating_add(visits).saturating_add(OTHERWISE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_that_no_worker_finds_are_no_reply() {
+        let sample = |time: &str, chain: &str| {
+            format!(
+                r#"{{"reply":"block","cell":0,"requeued":false,
+                    "samples":[{{"row":0,"nanoseconds":{time},"chain":{chain},"sweep":null}}]}}"#
+            )
+        };
+        let prepared = |calls: &str, estimate: &str| {
+            format!(
+                r#"{{"reply":"prepared","cell":0,"bytes":1,"moved_bytes":1,"calibrations":[{{"calls":{calls},
+                    "wash_out":1,"overhead":1.0,"estimate":{estimate},"returned_bytes":0,"preparation":0.0}}]}}"#
+            )
+        };
+        let read = |text: &str| serde_json::from_str::<Reply>(text).map_err(|e| e.to_string());
+        let one = r#"{"per_batch":1,"batches":1}"#;
+        assert!(read(&sample("0.0", "1.0")).is_ok() && read(&prepared(one, "1.0")).is_ok());
+        let many = r#"{"per_batch":18446744073709551615,"batches":2}"#;
+        for (text, reason) in [
+            (sample("-1.0", "1.0"), "a time of -1 ns"),
+            (sample("1.0", "0.0"), "no time at all"),
+            (sample("1e999", "1.0"), "out of range"),
+            (prepared(r#"{"per_batch":0,"batches":1}"#, "1.0"), "a sample of no call"),
+            (prepared(many, "1.0"), "more than can be counted"),
+            (prepared(one, "-5.0"), "a time of -5 ns"),
+        ] {
+            let error = read(&text).expect_err(reason);
+            assert!(error.contains(reason), "{error}");
+        }
     }
 }

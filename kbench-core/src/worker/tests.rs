@@ -3,8 +3,9 @@
 use std::cell::{Cell, RefCell};
 
 use super::devices::Workshop;
+use super::watchdog::Vigil;
 use super::*;
-use crate::check::{Coverage, DeviceChecks, Standing};
+use crate::check::{Checks, Coverage, Standing};
 use crate::kernel::{Caller, Mode, Routine, serial};
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
@@ -41,7 +42,8 @@ fn cell(size: usize, variants: &[&str]) -> CellRequest {
 fn preparation(cells: Vec<CellRequest>) -> Preparation {
     let (protocol, memory) = (PROTOCOL, usize::MAX);
     let device = DeviceRequest::default();
-    Preparation { protocol, seed: 1, launch: 0, cells, memory, calibrate: Some(SAMPLING), device }
+    let (calibrate, timeout_seconds) = (Some(SAMPLING), 60.0);
+    Preparation { protocol, seed: 1, launch: 0, cells, memory, calibrate, device, timeout_seconds }
 }
 
 fn answers(worker: &mut Worker<'_>, request: &Request) -> Vec<Reply> {
@@ -302,7 +304,11 @@ fn admitted_by(answers: Vec<Answers>) -> (Vec<bool>, Noted) {
         .expect("fine");
     let plan = Plan::new(&registry, &Selection::default(), &[], &[Mode::Hot]).expect("a plan");
     let launcher = Scripted { answers: RefCell::new(answers), together: RefCell::default() };
-    let mut checks = WorkerChecks { launcher: &launcher, device: DeviceRequest::default() };
+    let mut checks = WorkerChecks {
+        launcher: &launcher,
+        device: DeviceRequest::default(),
+        timeout: USUAL_TIMEOUT,
+    };
     let mut watch = Noted::default();
     let rows = [(0, 1), (1, 2), (2, 3)];
     let found = checks.check(&plan, &rows, Coverage::EverySize, 1, &mut watch);
@@ -317,7 +323,7 @@ fn a_compiler_that_ends_its_process_costs_no_row() {
     let ends: Answers = |_, hear| {
         hear(Reply::Calling(Place { cell: 2, row: Some(0) }));
         hear(Reply::Compiling { done: 1, total: 2 });
-        Err(LinkError::Ended("a compiler's mistake".into()))
+        Err(LinkError::Ended { how: "a compiler's mistake".into(), by_others: false, words: None })
     };
     let (together, watch) = admitted_by(vec![ends, all_are_right]);
     assert_eq!(together, [true, false], "the second compiles one source at a time");
@@ -399,12 +405,16 @@ fn improvised(every: u32, cells: Vec<CellRequest>, together: bool) -> Vec<String
         .expect("fine");
     let (protocol, seed, coverage) = (PROTOCOL, 1, Coverage::EverySize);
     let device = DeviceRequest::default();
-    let request = CheckRequest { protocol, seed, coverage, cells, device, together };
+    let timeout_seconds = 60.0;
+    let request =
+        CheckRequest { protocol, seed, coverage, cells, device, together, timeout_seconds };
     let (is_collecting, calls, collected) = Default::default();
     let mut workshop = Improvised { every, is_collecting, calls, collected };
     let mut said = Vec::new();
-    let outcome = checks::check(&registry, &mut workshop, &request, &mut |reply| {
+    let vigil = Vigil::new();
+    let outcome = checker::check(&registry, &mut workshop, &vigil, &request, &mut |reply| {
         said.push(match reply {
+            Reply::Trying(_) => return,
             Reply::Calling(Place { cell, row }) => format!("call {cell}.{}", row.unwrap_or(9)),
             Reply::Checked(CheckedReply { place: Place { cell, row }, wrong: None, .. }) => {
                 format!("right {cell}.{}", row.unwrap_or(9))

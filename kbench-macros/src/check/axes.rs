@@ -97,6 +97,8 @@ fn check_labels(shapes: &[Shape], errors: &mut Errors) {
         let text = label.value();
         if text.is_empty() {
             errors.at(label, "a label cannot be empty");
+        } else if text.contains(super::is_hidden) {
+            errors.at(label, super::HIDDEN);
         } else if text.contains(|c: char| c.is_whitespace() || "/,=<>".contains(c)) {
             errors.at(label, "a label has no blanks and none of `/`, `,`, `=`, `<`, `>`, which mean something else on the command line");
         } else if shapes[..i].iter().any(|earlier| earlier.label.value() == text) {

@@ -103,12 +103,25 @@ fn name(given: Option<&LitStr>, function: &Function, errors: &mut Errors) -> Str
     let name = given.value();
     if name.is_empty() {
         errors.at(given, "a name cannot be empty");
+    } else if name.contains(is_hidden) {
+        errors.at(given, HIDDEN);
     } else if name.contains(|c: char| c.is_whitespace() || c == '/' || c == ',') {
         let text = "a name has no blanks, no `/`, which separates the parts of a full name, \
                     and no `,`, which separates names on the command line";
         errors.at(given, text);
     }
     name
+}
+
+/// What is said of a name or a label that has something that cannot be seen.
+const HIDDEN: &str = "this has a character that cannot be seen, and that a terminal or an editor would obey; leave it out";
+
+/// Whether a character does something instead of being seen: controls, and those that turn the direction of writing. Line
+/// ends and tabs are blanks.
+fn is_hidden(c: char) -> bool {
+    let turns = matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}');
+    let isolates = matches!(c, '\u{2066}'..='\u{2069}' | '\u{feff}');
+    (c.is_control() && !c.is_whitespace()) || turns || isolates
 }
 
 fn variant(options: &mut Options, of: syn::Path, function: &Function, errors: &mut Errors) -> Role {
@@ -188,4 +201,23 @@ fn the_axes(axes: &[syn::Ident]) -> String {
 /// Whether a formula is written as a closure.
 fn is_closure(formula: &Formula) -> bool {
     matches!(formula, Formula::Closure(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_hidden;
+
+    #[test]
+    fn what_cannot_be_seen_is_no_part_of_a_name() {
+        assert!(
+            ["a\u{1b}[2J", "\0", "gnp.\u{202e}exe", "\u{feff}a"]
+                .iter()
+                .all(|n| n.contains(is_hidden))
+        );
+        assert!(
+            !["saxpy", "v2.1", "🚀", "é", "<script>", "a\"b'c", "..", "a b\n"]
+                .iter()
+                .any(|name| name.contains(is_hidden))
+        );
+    }
 }

@@ -158,6 +158,7 @@ impl<'a> Expansion<'a> {
             false => quote_spanned!(self.site=> #name::<#(#generics),*>(#(#arguments),*)),
         };
         match function.is_unsafe {
+            // SAFETY: who makes a kernel of an unsafe function promises that `inputs` gives what the function asks for.
             true => quote_spanned!(self.site=> unsafe { #call }),
             false => call,
         }

@@ -144,12 +144,12 @@ macro_rules! vectorise {
 
             #[cfg(target_arch = "x86_64")]
             match $crate::shared::simd::level() {
-                // SAFETY: the machine has these instructions.
                 $crate::shared::simd::Level::Avx512 => {
+                    // SAFETY: the machine has these instructions.
                     return unsafe { avx512$(::<$element $(, $constant)?>)?($($argument),*) };
                 }
-                // SAFETY: the machine has these instructions.
                 $crate::shared::simd::Level::Avx2 => {
+                    // SAFETY: the machine has these instructions.
                     return unsafe { avx2$(::<$element $(, $constant)?>)?($($argument),*) };
                 }
                 $crate::shared::simd::Level::Baseline => {}

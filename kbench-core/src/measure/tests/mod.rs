@@ -6,7 +6,7 @@ use std::cell::Cell as Counter;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::check::{Coverage, Devices, check_plan};
+use crate::check::{Coverage, check_plan};
 use crate::infer::Rules;
 use crate::kernel::{Routine, VariantEntry, serial};
 use crate::plan::{Plan, Selection};
@@ -14,7 +14,7 @@ use crate::registry::Registry;
 use crate::registry::tests::{Double, right, variant_of_double};
 use crate::worker::{
     DeviceRequest, Done, Duet, Launcher, Link, LinkError, Place, Reply, Request, SameProcess,
-    Worker,
+    USUAL_TIMEOUT, Worker, WorkerChecks,
 };
 
 /// Right, and slow enough to fill a budget with a few calls.
@@ -116,8 +116,11 @@ impl Bench {
         judge: &dyn Judge,
         past: &[Vec<bool>],
     ) -> Measured {
-        let mut devices = Devices { available: Ok(()), checks: &mut () };
-        let checked = check_plan(&self.plan, Coverage::EverySize, 1, &mut devices, &mut ());
+        let here = SameProcess(&self.registry);
+        let (device, timeout) = (DeviceRequest::default(), USUAL_TIMEOUT);
+        let mut checks = WorkerChecks { launcher: &here, device: device.clone(), timeout };
+        let coverage = Coverage::EverySize;
+        let checked = check_plan(&self.plan, coverage, 1, &Ok(()), &mut checks, &mut ());
         let assignment = Assignment {
             plan: &self.plan,
             checked: &checked,
@@ -126,12 +129,13 @@ impl Bench {
             seed: 1,
             isolation: self.isolation,
             inspect: false,
-            device: &DeviceRequest::default(),
+            device: &device,
+            timeout,
             past,
             launcher,
             judge,
         };
-        measure_plan(&assignment, &mut ())
+        measure_plan(&assignment, &mut (), &mut |_| {})
     }
 }
 
@@ -231,17 +235,22 @@ fn a_calibration_that_was_disturbed_does_not_leave_a_cell_with_few_blocks() {
             cell.calibrations.iter_mut().flatten().for_each(|row| row.estimate *= 20.0);
         }
     }
-    for launches in [None, Some(6)] {
+    let fewest_blocks = |launches: Option<u32>| {
         let measurement_time = Duration::from_millis(100);
         let effort = Effort { measurement_time, launches, ..Effort::default() };
         let bench = Bench::new(&pair(), effort);
         let registry = &bench.registry;
         let measured = bench.measure(&Meddled { registry, request: |_| {}, reply: disturb });
-        for cell in 0..bench.plan.cells.len() {
-            let of_cell = |launch: &Launch| launch.cells[cell].len();
-            let blocks: usize = measured.measurement.launches.iter().map(of_cell).sum();
-            assert!(blocks > 25, "{blocks} of about a hundred blocks");
-        }
+        let of_cell = |cell: usize| -> usize {
+            measured.measurement.launches.iter().map(|launch| launch.cells[cell].len()).sum()
+        };
+        (0..bench.plan.cells.len()).map(of_cell).min().unwrap_or(0)
+    };
+    for launches in [None, Some(6)] {
+        // A busy machine has time for fewer, now and then; the mistake would show every time.
+        let attempts = std::iter::repeat_with(|| fewest_blocks(launches)).take(5);
+        let most = attempts.take_while(|blocks| *blocks <= 25).collect::<Vec<_>>();
+        assert!(most.len() < 5, "{most:?} of about a hundred blocks");
     }
 }
 
@@ -368,7 +377,7 @@ impl Link for Dies<'_> {
             _ => return self.worker.ask(request, hear),
         };
         hear(last_words);
-        Err(LinkError::Ended("signal: 11".into()))
+        Err(LinkError::Ended { how: "signal: 11".into(), by_others: false, words: None })
     }
 }
 

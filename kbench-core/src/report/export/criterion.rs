@@ -33,7 +33,8 @@ const LONGEST: usize = 64;
 const CONFIDENCE: f64 = 0.95;
 
 /// Resamples of the bootstrap: ends of a 95 % interval are then among 25 values on either side.
-const RESAMPLES: usize = 1000;
+/// What is fuzzed does not depend on their number.
+const RESAMPLES: usize = if cfg!(fuzzing) { 10 } else { 1000 };
 
 /// The files of a report, by their paths below criterion's folder.
 pub(super) fn criterion(report: &Report) -> serde_json::Result<Vec<(PathBuf, String)>> {

@@ -1,5 +1,7 @@
 //! CSV: the columns that programs rely on first, then what else there is.
 
+use std::fmt;
+
 use crate::crossover::ThresholdVerdict;
 use crate::infer::{Attainment, Rank};
 use crate::report::{Report, RowReport};
@@ -94,31 +96,32 @@ const COLUMNS: [&str; 82] = [
 pub fn csv(report: &Report) -> String {
     let mut text = COLUMNS.join(",") + "\n";
     for row in report.rows.iter().chain(&report.searched) {
-        let fields: Vec<String> = fields(row).iter().map(|field| quote(field)).collect();
+        let fields = fields(row).map(|field| field.to_string());
         text += &(fields.join(",") + "\n");
     }
     text
 }
 
-fn fields(row: &RowReport) -> [String; 82] {
-    let number = |value: Option<f64>| value.map(|v| v.to_string()).unwrap_or_default();
-    let whole = |value: Option<u64>| value.map(|v| v.to_string()).unwrap_or_default();
+fn fields(row: &RowReport) -> [Field; 82] {
+    let number = |value: Option<f64>| Field::figure(value);
+    let whole = |value: Option<u64>| Field::figure(value);
+    let text = |text: &Option<String>| Field::text(text.as_deref().unwrap_or_default());
     let (comparison, change, check) = (&row.comparison, &row.change, &row.check);
     let (crossover, scaling, device) = (&row.crossover, &row.scaling, &row.device);
     let targets = |verdict: Attainment| {
         let targets = row.expectations.iter().filter(|target| target.verdict == verdict);
-        targets.map(|target| target.target.as_str()).collect::<Vec<_>>().join("; ")
+        Field::Text(targets.map(|target| target.target.as_str()).collect::<Vec<_>>().join("; "))
     };
     [
-        row.kernel.clone(),
-        row.variant.to_owned(),
-        row.backend.to_owned(),
-        row.element.to_owned(),
-        row.size.clone(),
+        Field::text(&row.kernel),
+        Field::text(&row.variant),
+        Field::text(&row.backend),
+        Field::text(&row.element),
+        Field::text(&row.size),
         number(row.work),
-        row.threads.to_string(),
-        row.mode.to_owned(),
-        row.status.to_string(),
+        Field::figure(Some(row.threads)),
+        Field::text(&row.mode),
+        Field::Text(row.status.to_string()),
         number(row.time_ns),
         number(row.time_low_ns),
         number(row.time_high_ns),
@@ -127,7 +130,7 @@ fn fields(row: &RowReport) -> [String; 82] {
         number(comparison.speedup_high),
         number(comparison.p),
         number(comparison.p_adjusted),
-        comparison.verdict.clone().unwrap_or_default(),
+        text(&comparison.verdict),
         number(row.bytes_per_s),
         number(row.flops_per_s),
         number(row.ceiling_share),
@@ -139,9 +142,9 @@ fn fields(row: &RowReport) -> [String; 82] {
         number(comparison.df),
         number(comparison.hedges_g),
         number(comparison.detectable),
-        row.label.clone().unwrap_or_default(),
-        check.worst.clone().unwrap_or_default(),
-        row.launches.to_string(),
+        text(&row.label),
+        text(&check.worst),
+        Field::figure(Some(row.launches)),
         number(comparison.welch_t),
         number(comparison.welch_df),
         number(comparison.welch_p),
@@ -152,13 +155,13 @@ fn fields(row: &RowReport) -> [String; 82] {
         number(row.counters.instructions),
         number(row.counters.cache_misses),
         number(row.counters.branch_misses),
-        row.unstable.to_string(),
-        row.origin.word().to_owned(),
+        Field::Text(row.unstable.to_string()),
+        Field::text(row.origin.word()),
         number(row.best_share),
-        row.rank.map_or("", Rank::word).to_owned(),
-        row.class.clone().unwrap_or_default(),
-        row.threshold.clone().unwrap_or_default(),
-        crossover.threshold_verdict.map_or("", ThresholdVerdict::words).to_owned(),
+        Field::text(row.rank.map_or("", Rank::word)),
+        text(&row.class),
+        text(&row.threshold),
+        Field::text(crossover.threshold_verdict.map_or("", ThresholdVerdict::words)),
         whole(crossover.threshold_value),
         number(crossover.crossover_low),
         number(crossover.crossover_high),
@@ -178,9 +181,9 @@ fn fields(row: &RowReport) -> [String; 82] {
         number(device.sm_clock_mhz),
         whole(device.temperature_celsius.map(u64::from)),
         number(device.power_watts),
-        device.throttle_reasons.clone().unwrap_or_default(),
+        text(&device.throttle_reasons),
         whole(device.throttled_blocks.map(|blocks| blocks as u64)),
-        device.ceiling.clone().unwrap_or_default(),
+        text(&device.ceiling),
         number(device.intensity),
         number(change.baseline_time_ns),
         number(change.change),
@@ -188,25 +191,46 @@ fn fields(row: &RowReport) -> [String; 82] {
         number(change.change_high),
         number(change.change_p),
         number(change.change_p_adjusted),
-        change.change_verdict.clone().unwrap_or_default(),
+        text(&change.change_verdict),
         number(change.change_detectable),
         number(change.memory_change),
-        row.machine.clone().unwrap_or_default(),
+        text(&row.machine),
     ]
 }
 
-/// Quotes where the format needs it, and disarms text that a spreadsheet would take for a formula.
-fn quote(field: &str) -> String {
-    let is_number = field.parse::<f64>().is_ok();
-    let field = if field.starts_with(['=', '+', '-', '@', '\t', '\r']) && !is_number {
-        format!("'{field}")
-    } else {
-        field.to_owned()
-    };
-    if field.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field
+/// One value of a row.
+enum Field {
+    /// Somebody's words.
+    Text(String),
+    /// A number, or nothing.
+    Figure(String),
+}
+
+impl Field {
+    fn text(text: &str) -> Self {
+        Field::Text(text.to_owned())
+    }
+
+    fn figure(number: Option<impl ToString>) -> Self {
+        Field::Figure(number.map(|number| number.to_string()).unwrap_or_default())
+    }
+}
+
+/// Numbers as they are. Text that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, "CSV
+/// injection"), and quotes where the format needs them.
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = match self {
+            Field::Figure(number) => return f.write_str(number),
+            Field::Text(text) => text,
+        };
+        let is_formula =
+            text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']);
+        let guard = if is_formula { "'" } else { "" };
+        match text.contains([',', '"', '\n', '\r']) {
+            true => write!(f, "\"{guard}{}\"", text.replace('"', "\"\"")),
+            false => write!(f, "{guard}{text}"),
+        }
     }
 }
 
@@ -216,10 +240,13 @@ mod tests {
 
     #[test]
     fn awkward_text_is_quoted_and_formulas_are_disarmed() {
-        assert_eq!(quote("rows=1,dim=2"), "\"rows=1,dim=2\"");
-        assert_eq!(quote("a \"b\""), "\"a \"\"b\"\"\"");
-        assert_eq!(quote("=cmd()"), "'=cmd()");
-        assert_eq!(quote("-1.5e-7"), "-1.5e-7");
+        let text = |text: &str| Field::text(text).to_string();
+        assert_eq!(text("rows=1,dim=2"), "\"rows=1,dim=2\"");
+        assert_eq!(text("a \"b\""), "\"a \"\"b\"\"\"");
+        assert_eq!([text("=cmd()"), text("-1"), text("@x")], ["'=cmd()", "'-1", "'@x"]);
+        assert_eq!(text("+a,b"), "\"'+a,b\"");
+        assert_eq!(Field::figure(Some(-1.5e-7)).to_string(), "-0.00000015");
+        assert_eq!(Field::figure(None::<f64>).to_string(), "");
     }
 
     #[test]

@@ -63,6 +63,7 @@ pub(super) fn go(report: &Report) -> String {
 /// What makes times comparable. A key without a value is taken away: the machine before may have had a device.
 fn keys(environment: &Environment, device: Option<&DeviceReport>) -> String {
     let (system, architecture) = target(&environment.target);
+    let (system, architecture) = (one_line(system), one_line(architecture));
     let cpu = one_line(&environment.cpu);
     let gpu = device.map_or_else(String::new, |device| format!(" {}", one_line(&device.info.name)));
     format!("goos: {system}\ngoarch: {architecture}\ncpu: {cpu}\ngpu:{gpu}\n")

@@ -28,7 +28,7 @@ pub fn json_rows(report: &Report) -> serde_json::Result<String> {
     for row in report.rows.iter().chain(&report.searched) {
         text += &(serde_json::to_string(&Line { reason: "row", content: row })? + "\n");
     }
-    let run = Report { rows: Vec::new(), searched: Vec::new(), ..report.clone() };
-    text += &(serde_json::to_string(&Line { reason: "run", content: &run })? + "\n");
+    let run = Line { reason: "run", content: &report.without_rows() };
+    text += &(serde_json::to_string(&run)? + "\n");
     Ok(text)
 }

@@ -5,7 +5,8 @@
 //! undecided. Whether a variant is faster than another is no test. The time of a case is what its samples took.
 //!
 //! There is no schema that all follow; this keeps to elements and attributes that Jenkins' own knows. XML forbids most
-//! control characters even as references, and a reason may quote what a kernel printed, so they are replaced.
+//! control characters even as references, and a reason may quote what a kernel printed, so they are replaced; as are those
+//! that it allows and a viewer would obey.
 //!
 //! Rows that were listed are in it, and what failed in a search of crossovers.
 
@@ -15,6 +16,7 @@ use super::moment;
 use super::rows::{Named, Timed, judged};
 use crate::infer::Attainment;
 use crate::report::{Report, Status};
+use crate::visible::is_obeyed;
 
 /// A test of a suite.
 struct Case {
@@ -147,7 +149,7 @@ fn escaped(text: &str) -> String {
             '\'' => escaped += "&apos;",
             // An attribute would turn them into blanks.
             '\t' | '\n' | '\r' => escaped += &format!("&#{};", u32::from(character)),
-            c if c < ' ' || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
+            c if is_obeyed(c) || matches!(c, '\u{fffe}' | '\u{ffff}') => escaped.push('\u{fffd}'),
             c => escaped.push(c),
         }
     }

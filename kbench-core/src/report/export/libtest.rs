@@ -14,6 +14,7 @@ use super::one_line;
 use super::rows::{Named, Timed, judged};
 use super::samples::{median, quantile, sorted};
 use crate::report::{Report, Status};
+use crate::visible::in_lines;
 
 /// The share at either end that is moved in.
 const CLIPPED: f64 = 0.05;
@@ -74,6 +75,7 @@ fn failures(rows: &[Named<'_>]) -> String {
     for Named { name, row } in rows {
         if let Status::Failed(reason) = &row.status {
             // A reason has lines of its own, and none of them may look like a result.
+            let reason = in_lines(reason);
             let lines: Vec<String> = reason.lines().map(|line| format!("  {line}\n")).collect();
             let _ = write!(text, "\n---- {name} stdout ----\n{}", lines.concat());
         }

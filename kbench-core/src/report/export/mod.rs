@@ -29,6 +29,7 @@ use std::str::FromStr;
 use super::{Report, Trend, html};
 use crate::calendar::timestamp;
 use crate::plan::nearest;
+use crate::visible::is_obeyed;
 
 /// The formats of `--export`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -162,7 +163,7 @@ fn moment(seconds_since_1970: u64) -> String {
 fn one_line(text: &str) -> String {
     /// Characters; readers that take lines into a buffer have room for many times as many.
     const LONGEST: usize = 1000;
-    let plain = |c: char| if c.is_control() || c.is_whitespace() { ' ' } else { c };
+    let plain = |c: char| if is_obeyed(c) || c.is_whitespace() { ' ' } else { c };
     text.chars().take(LONGEST).map(plain).collect()
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Number, Value, json};
 
 use super::super::{RawSamples, Report, RowReport};
+use crate::visible::is_obeyed;
 
 /// Figures of a row that are kept, under their names in the run document. Raw samples are not among them: a page would grow
 /// by all of them.
@@ -70,9 +71,18 @@ pub(super) fn script(report: &Report) -> String {
     format!(r#"<script type="application/json" id="data">{}</script>"#, inert(&data.to_string()))
 }
 
-/// JSON that holds no tag: `<` is written as its number, which JSON reads as the same.
+/// JSON that holds no tag, and nothing that a browser obeys: these are written as their numbers, which JSON reads as the
+/// same.
 fn inert(json: &str) -> String {
-    json.replace('<', "\\u003c").replace('>', "\\u003e")
+    let mut inert = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            // All of them have numbers of four digits.
+            c if "<>".contains(c) || is_obeyed(c) => inert += &format!("\\u{:04x}", u32::from(c)),
+            c => inert.push(c),
+        }
+    }
+    inert
 }
 
 fn figures(row: &RowReport) -> Vec<Value> {
@@ -112,9 +122,9 @@ mod tests {
     #[test]
     fn data_cannot_leave_its_element() {
         let mut row = row("one", 1);
-        row.name = "</script><script>alert(1)</script><!--".into();
+        row.name = "</script><script>alert(1)</script><!--\u{202e}\u{9b}\n".into();
         let text = inert(&json!(figures(&row)).to_string());
-        assert!(!text.contains(['<', '>']), "{text}");
+        assert!(!text.contains(['<', '>', '\u{202e}', '\u{9b}']), "{text}");
         let back: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(back[column("name")], json!(row.name));
     }

@@ -2,9 +2,10 @@
 
 use super::super::kernel_table::bare_size;
 use super::super::{RowReport, units};
+use crate::visible::is_obeyed;
 
-/// Text that stays text: in an element, in a quoted attribute, in an SVG. Characters that HTML does not allow are shown as
-/// missing.
+/// Text that stays text: in an element, in a quoted attribute, in an SVG. Characters that HTML does not allow, and
+/// those that turn the direction of writing, are shown as missing.
 pub(super) fn escape(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -15,7 +16,7 @@ pub(super) fn escape(text: &str) -> String {
             '"' => safe += "&quot;",
             '\'' => safe += "&#39;",
             '\n' | '\t' => safe.push(character),
-            c if c.is_control() => safe.push('\u{fffd}'),
+            c if is_obeyed(c) => safe.push('\u{fffd}'),
             c => safe.push(c),
         }
     }
@@ -152,7 +153,7 @@ mod tests {
     fn what_others_wrote_stays_text() {
         let hostile = "</title><script>alert(\"1\")</script> & 'x' 🦀 \u{202e}\0";
         let safe = escape(hostile);
-        assert!(!safe.contains(['<', '>', '"', '\'', '\0']), "{safe}");
+        assert!(!safe.contains(['<', '>', '"', '\'', '\0', '\u{202e}']), "{safe}");
         assert!(safe.contains("&amp;") && safe.contains("🦀"), "{safe}");
         assert_eq!(escape("rows=64,dim=1024"), "rows=64,dim=1024");
     }

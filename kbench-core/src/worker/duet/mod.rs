@@ -152,7 +152,7 @@ impl Pair<'_> {
     /// Visits the cells round-robin, each block of the one followed by one of the other.
     fn measure(&mut self, visits: &Visits, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
         let begun = Instant::now();
-        let time = Duration::try_from_secs_f64(visits.seconds.max(0.0)).unwrap_or_default();
+        let time = Duration::try_from_secs_f64(visits.seconds.max(0.0)).unwrap_or(Duration::MAX);
         let mut left: Vec<u32> = visits.cells.iter().map(|visit| visit.blocks).collect();
         let (mut done, mut is_first) = (Done::default(), true);
         let mut quiet = Quiet::new(visits.quiet);

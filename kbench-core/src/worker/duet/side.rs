@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use crate::worker::link::{Link, LinkError};
 use crate::worker::protocol::{
-    CellRequest, Done, FailedRow, Place, PreparedCell, Program, Reply, Request, Visit, VisitRow,
-    VisitedBlock,
+    CellRequest, Done, FailedRow, OverdueReply, Place, PreparedCell, Program, Reply, Request,
+    Visit, VisitRow, VisitedBlock,
 };
 
 /// A row as the controller numbers it: its cell, and its place among the rows of both programs.
@@ -71,6 +71,7 @@ impl<'a> Side<'a> {
         let done = link.ask(request, &mut |reply| {
             match &reply {
                 Reply::Calling(place) => *calling = Some(*place),
+                Reply::Overdue(overdue) => *calling = Some(overdue.place),
                 Reply::Called | Reply::Prepared(_) | Reply::Failed(_) => *calling = None,
                 _ => {}
             }
@@ -103,7 +104,10 @@ impl<'a> Side<'a> {
         let all = |cell: &SideCell| cell.rows.iter().map(|row| (cell.number, *row)).collect();
         let called = self.calling.and_then(|Place { cell, row }| {
             let cell = self.cells.get(cell)?;
-            Some(row.map_or_else(|| all(cell), |row| vec![(cell.number, cell.rows[row])]))
+            match row {
+                Some(row) => Some(vec![(cell.number, *cell.rows.get(row)?)]),
+                None => Some(all(cell)),
+            }
         });
         called.unwrap_or_else(|| self.cells.iter().flat_map(all).collect::<Vec<_>>())
     }
@@ -119,7 +123,8 @@ fn renumbered(cells: &[SideCell], program: Program, reply: Reply) -> Vec<Reply> 
         let Some(cell) = cells.get(failed.cell) else { return Vec::new() };
         let ends = failed.ends && program == Program::Now;
         let rows: Vec<Option<usize>> = match (failed.row, program) {
-            (Some(row), _) => vec![cell.rows.get(row).copied()],
+            // A row that nobody asked about is none.
+            (Some(row), _) => cell.rows.get(row).copied().map(Some).into_iter().collect(),
             (None, Program::Now) => vec![None],
             (None, Program::Past) => cell.rows.iter().copied().map(Some).collect(),
         };
@@ -128,7 +133,13 @@ fn renumbered(cells: &[SideCell], program: Program, reply: Reply) -> Vec<Reply> 
     };
     let one = match reply {
         // Who ends while the older program is called is not for the controller to find out.
-        Reply::Calling(_) | Reply::Called if program == Program::Past => None,
+        Reply::Calling(_) | Reply::Called | Reply::Overdue(_) if program == Program::Past => None,
+        Reply::Overdue(OverdueReply { place: Place { cell, row }, seconds }) => {
+            cells.get(cell).map(|own| {
+                let row = row.and_then(|row| own.rows.get(row).copied());
+                Reply::Overdue(OverdueReply { place: Place { cell: own.number, row }, seconds })
+            })
+        }
         Reply::Calling(Place { cell, row }) => cells.get(cell).map(|own| {
             let row = row.and_then(|row| own.rows.get(row).copied());
             Reply::Calling(Place { cell: own.number, row })

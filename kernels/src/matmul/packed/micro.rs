@@ -256,7 +256,11 @@ micro! {
     Portable, [f32; 4], rows = 4, [1 2 3 4], turned by turn
 }
 
-/// Element by element; unsafe only because others are.
+/// Element by element.
+///
+/// # Safety
+///
+/// None is needed; it is unsafe because those with instructions of their own are.
 #[inline(always)]
 unsafe fn turn(square: &mut Square) {
     let from = *square;
@@ -321,6 +325,10 @@ mod x86 {
     use super::{Square, TURNED, Vector};
 
     /// The vector functions that differ by the names of instructions alone.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Vector`].
     macro_rules! instructions {
         ($splat:ident, $load:ident, $store:ident, $add:ident, $add_product:ident) => {
             #[inline(always)]
@@ -401,6 +409,10 @@ mod x86 {
     }
 
     /// A mask of the first lanes.
+    ///
+    /// # Safety
+    ///
+    /// The machine must have AVX2.
     #[inline(always)]
     unsafe fn first(count: usize) -> __m256i {
         // SAFETY: as the caller promises: the machine has AVX2.
@@ -411,6 +423,10 @@ mod x86 {
     }
 
     /// Swaps the upper right and the lower left of every block of 16, 8, 4 and 2 lines: then the square is turned over.
+    ///
+    /// # Safety
+    ///
+    /// The machine must have AVX-512.
     #[inline]
     #[target_feature(enable = "avx512f")]
     pub(super) unsafe fn turn(square: &mut Square) {
@@ -433,6 +449,10 @@ mod x86 {
     }
 
     /// One step of turning over, for blocks of 2·STEP by 2·STEP.
+    ///
+    /// # Safety
+    ///
+    /// The machine must have AVX-512.
     #[inline]
     #[target_feature(enable = "avx512f")]
     unsafe fn swap<const STEP: usize>(lines: &mut [__m512; TURNED]) {

@@ -1,6 +1,8 @@
 //! Text from elsewhere in GitHub's Markdown, so that it is shown and does nothing: no markup, no columns, no links, no
 //! mentions of people or issues.
 
+use crate::visible::is_obeyed;
+
 /// A name or another machine's words, as code. Within code nothing is followed; what would end it is written as
 /// references in an HTML element of the same look.
 pub(super) fn code(text: &str) -> String {
@@ -41,7 +43,7 @@ pub(crate) fn prose(text: &str) -> String {
 
 /// A character on the same line.
 fn shown(character: char) -> char {
-    if character.is_control() || character.is_whitespace() { ' ' } else { character }
+    if is_obeyed(character) || character.is_whitespace() { ' ' } else { character }
 }
 
 #[cfg(test)]

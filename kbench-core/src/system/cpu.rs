@@ -10,14 +10,14 @@ mod linux {
     use libc::{CPU_ISSET, CPU_SET, CPU_SETSIZE, cpu_set_t};
 
     /// The number of the processor that the calling thread runs on.
-    pub(in crate::worker) fn current() -> Option<usize> {
+    pub(crate) fn current() -> Option<usize> {
         // SAFETY: it takes nothing and touches no memory of ours.
         usize::try_from(unsafe { libc::sched_getcpu() }).ok()
     }
 
     /// Moves the calling thread to a processor, where that is allowed, and does not bind it: threads that a kernel starts may
     /// run anywhere, and so may this one, should somebody else need the place.
-    pub(in crate::worker) fn move_to(processor: usize) {
+    pub(crate) fn move_to(processor: usize) {
         if processor >= CPU_SETSIZE as usize || current() == Some(processor) {
             return;
         }
@@ -39,17 +39,17 @@ mod linux {
 }
 
 #[cfg(target_os = "linux")]
-pub(super) use linux::{current, move_to};
+pub(crate) use linux::{current, move_to};
 
 /// Nobody tells here.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn current() -> Option<usize> {
+pub(crate) fn current() -> Option<usize> {
     None
 }
 
 /// Nobody moves here.
 #[cfg(not(target_os = "linux"))]
-pub(super) fn move_to(_processor: usize) {}
+pub(crate) fn move_to(_processor: usize) {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {

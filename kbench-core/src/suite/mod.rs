@@ -1,0 +1,315 @@
+//! A run, stage by stage: registry → plan → check → measure → infer → crossover → report.
+
+mod compose;
+mod stages;
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use self::compose::Record;
+use self::stages::{SEARCH_SHARE, Stages};
+use crate::accelerator::Accelerator;
+use crate::check::{Coverage, check_plan};
+use crate::crossover::{self, Found, Search, has_contests};
+use crate::environment::{CpuTimes, Throttling};
+use crate::infer::Rules;
+use crate::kernel::Mode;
+use crate::measure::{Effort, Isolation, Measured, Pass};
+use crate::plan::{Cell, Plan, PlanError, Row, Selection};
+use crate::registry::{RegisteredKernel, Registry, RegistryError};
+use crate::report::{Report, RowKey};
+use crate::system::interrupted;
+use crate::watch::Watch;
+use crate::worker::{
+    DeviceRequest, Duet, Launcher, SameProcess, USUAL_TIMEOUT, WorkerChecks, profile_rows,
+};
+use crate::workers::Workers;
+
+/// What a run is about and how much effort it makes.
+#[derive(Clone, Debug)]
+pub struct Configuration {
+    /// Which rows.
+    pub selection: Selection,
+    /// How long.
+    pub effort: Effort,
+    /// Thread counts of parallel variants; empty means rayon's global pool.
+    pub threads: Vec<usize>,
+    /// How calls of CUDA variants are timed.
+    pub modes: Vec<Mode>,
+    /// Where CUDA variants run.
+    pub device: DeviceRequest,
+    /// Whether CUDA variants are skipped.
+    pub no_gpu: bool,
+    /// How long a call of a kernel may take, and one of its `inputs` or its reference.
+    pub timeout: Duration,
+    /// Seed of data and order.
+    pub seed: u64,
+    /// How verdicts are given.
+    pub rules: Rules,
+    /// How crossovers are looked for; none measures the listed sizes alone.
+    pub search: Option<Search>,
+    /// Where launches come from.
+    pub workers: Workers,
+    /// Whether the variants of a cell share their launches.
+    pub isolation: Isolation,
+    /// Whether allocations and processor events of a call are counted.
+    pub inspect: bool,
+    /// An older build of the program that is measured in turns with this one.
+    pub past: Option<Past>,
+}
+
+/// An older build of a program.
+#[derive(Clone, Debug)]
+pub struct Past {
+    /// Where it is.
+    pub program: PathBuf,
+    /// The rows that it has.
+    pub rows: HashSet<RowKey>,
+}
+
+/// The seed of a run that is given none: any number, but always the same, so that two runs see the same data.
+pub const DEFAULT_SEED: u64 = 20_260_101;
+
+impl Default for Configuration {
+    fn default() -> Self {
+        Configuration {
+            selection: Selection::default(),
+            effort: Effort::default(),
+            threads: Vec::new(),
+            modes: Mode::OF_DEVICE.to_vec(),
+            device: DeviceRequest::default(),
+            no_gpu: false,
+            timeout: USUAL_TIMEOUT,
+            seed: DEFAULT_SEED,
+            rules: Rules::default(),
+            search: Some(Search::default()),
+            workers: Workers::default(),
+            isolation: Isolation::default(),
+            inspect: false,
+            past: None,
+        }
+    }
+}
+
+/// Why a run could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum SuiteError {
+    /// The registrations.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
+    /// The selection.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Nothing is selected.
+    #[error(
+        "nothing is selected: no variant at any size meets all conditions; `--list` shows what there is"
+    )]
+    NothingSelected,
+}
+
+/// Whoever keeps what there is so far, for the case that a run does not live to its end.
+pub trait Journal {
+    /// Whether it is time for another look.
+    fn is_due(&self) -> bool;
+
+    /// Keeps what there is.
+    fn note(&mut self, report: Report);
+}
+
+/// Keeps nothing.
+impl Journal for () {
+    fn is_due(&self) -> bool {
+        false
+    }
+
+    fn note(&mut self, _: Report) {}
+}
+
+/// Why a run has not come to its end.
+fn unfinished() -> Option<String> {
+    interrupted().map(|interrupt| format!("it was interrupted by {interrupt}"))
+}
+
+/// All registered kernels with a configuration; the way to drive kbench from a program.
+///
+/// ```no_run
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use kbench_core::Suite;
+///
+/// let report = Suite::discover()?.configure(|c| c.selection.kernels = vec!["saxpy".into()]).run()?;
+/// for row in &report.rows {
+///     println!("{}: {:?} ns", row.name, row.time_ns);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Suite {
+    registry: Registry,
+    configuration: Configuration,
+}
+
+impl Suite {
+    /// Finds every kernel of the linked crates.
+    pub fn discover() -> Result<Self, SuiteError> {
+        Ok(Suite { registry: Registry::collect()?, configuration: Configuration::default() })
+    }
+
+    /// Changes the configuration.
+    pub fn configure(mut self, change: impl FnOnce(&mut Configuration)) -> Self {
+        change(&mut self.configuration);
+        self
+    }
+
+    /// All kernels, selected or not.
+    pub fn kernels(&self) -> &[RegisteredKernel] {
+        &self.registry.kernels
+    }
+
+    /// What the selection amounts to; runs no user code, and names no mode but the first.
+    pub fn plan(&self) -> Result<Plan, SuiteError> {
+        let modes = &self.configuration.modes;
+        self.plan_in(&modes[..modes.len().min(1)])
+    }
+
+    /// The same in several modes.
+    fn plan_in(&self, modes: &[Mode]) -> Result<Plan, SuiteError> {
+        let Configuration { selection, threads, .. } = &self.configuration;
+        Ok(Plan::new(&self.registry, selection, threads, modes)?)
+    }
+
+    /// Checks and measures what is selected.
+    pub fn run(&self) -> Result<Report, SuiteError> {
+        self.run_watched(&mut (), &mut ())
+    }
+
+    /// [`run`](Self::run), telling what goes on, and what there is so far.
+    pub fn run_watched(
+        &self,
+        watch: &mut dyn Watch,
+        journal: &mut dyn Journal,
+    ) -> Result<Report, SuiteError> {
+        let plan = self.selected()?;
+        let Configuration { seed, rules, search, workers, device, no_gpu, .. } =
+            &self.configuration;
+        let launcher = workers.launcher(&self.registry, *seed);
+        let accelerator = Accelerator::find(&plan, device, *no_gpu);
+        // Where nothing runs on a device, one row says so.
+        let plan = match accelerator.available() {
+            Ok(()) => self.plan_in(&self.configuration.modes)?,
+            Err(_) => plan,
+        };
+        let has_device = accelerator.available().is_ok();
+        let runs = |row: &Row| has_device || !row.variant.implementation.is_device();
+        let rows = plan.rows().filter(|(_, row)| runs(row)).count();
+        let configuration = &self.configuration.clone().for_rows(rows);
+        let effort = &configuration.effort;
+        let mut record = Record::begin();
+        record.seconds.budget = effort.budget.as_secs_f64();
+        let (before, throttled) = (CpuTimes::read(), Throttling::read());
+        let older = configuration.past.as_ref();
+        let older = older.and_then(|past| workers.launcher_of(&past.program, *seed));
+        let duet = older.as_ref().map(|past| Duet {
+            now: launcher.as_ref(),
+            past: past.as_ref(),
+            seed: *seed,
+        });
+        let mut stages = Stages {
+            configuration,
+            launcher: launcher.as_ref(),
+            duet: duet.as_ref(),
+            accelerator: &accelerator,
+            record: &mut record,
+            watch,
+            journal,
+        };
+        let search = search.filter(|_| has_contests(&plan));
+        let time = match search {
+            Some(_) => effort.budget.mul_f64(1.0 - SEARCH_SHARE),
+            None => effort.budget,
+        };
+        let mut first = stages.pass(plan, Coverage::EverySize, time, rules);
+        stages.complete(&mut first, rules);
+        let found = search.map(|search| crossover::search(&first, search, *rules, &mut stages));
+        record.device = accelerator.report(&first.plan, &first.measured, launcher.as_ref(), device);
+        let usage = before.and_then(|before| CpuTimes::read()?.usage_since(&before));
+        record.conduct.others = usage.as_ref().map(|usage| usage.others);
+        record.conduct.steal_share = usage.as_ref().map(|usage| usage.steal_share);
+        record.conduct.throttling = Throttling::read().since(throttled);
+        record.unfinished = unfinished();
+        Ok(configuration.report(record, &first, found.unwrap_or_default()))
+    }
+
+    /// Checks what is selected on small sizes, without timing anything.
+    pub fn test_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
+        let plan = self.selected()?;
+        let Configuration { seed, workers, device, no_gpu, .. } = &self.configuration;
+        let launcher = workers.launcher(&self.registry, *seed);
+        let mut record = Record::begin();
+        let device = Accelerator::find(&plan, device, *no_gpu).available();
+        let mut checks = self.configuration.checks(launcher.as_ref());
+        let coverage = Coverage::SmallSizes;
+        let checked = check_plan(&plan, coverage, *seed, &device, &mut checks, watch);
+        record.seconds.checking = record.started.elapsed().as_secs_f64();
+        record.unfinished = unfinished();
+        let pass = Pass { plan, checked, measured: Measured::default() };
+        Ok(self.configuration.report(record, &pass, Found::default()))
+    }
+
+    /// Calls every selected CUDA variant once inside a range of the profiler's, in this process, for `ncu` and `nsys`;
+    /// tells `note` what came of each.
+    pub fn profile(&self, note: &mut dyn FnMut(&str)) -> Result<(), SuiteError> {
+        let plan = self.selected()?;
+        let Configuration { seed, device, no_gpu, .. } = &self.configuration;
+        let accelerator = Accelerator::find(&plan, device, *no_gpu);
+        if let Err(reason) = accelerator.available() {
+            note(&format!("skipped: {reason}"));
+            return Ok(());
+        }
+        let here = SameProcess(&self.registry);
+        for (index, cell) in plan.cells.iter().enumerate() {
+            let is_meant = |row: &usize| {
+                cell.rows[*row].variant.implementation.is_device() && cell.is_primary(*row)
+            };
+            let rows: Vec<usize> = (0..cell.rows.len()).filter(is_meant).collect();
+            for told in profile_rows(&here, &plan, (index, &rows), *seed, device) {
+                note(&told);
+            }
+        }
+        Ok(())
+    }
+
+    fn selected(&self) -> Result<Plan, SuiteError> {
+        let plan = self.plan()?;
+        if plan.cells.is_empty() { Err(SuiteError::NothingSelected) } else { Ok(plan) }
+    }
+
+    /// A report about no row at all.
+    pub fn empty_report(&self) -> Result<Report, SuiteError> {
+        let plan = self.plan()?;
+        let nothing = Plan { cells: Vec::new(), ..plan };
+        let pass = Pass { plan: nothing, checked: Vec::new(), measured: Measured::default() };
+        Ok(self.configuration.report(Record::begin(), &pass, Found::default()))
+    }
+}
+
+impl Configuration {
+    /// The same for a run with so many rows.
+    fn for_rows(self, rows: usize) -> Self {
+        Configuration { effort: self.effort.for_rows(rows), ..self }
+    }
+
+    /// Checks by workers.
+    fn checks<'a>(&self, launcher: &'a dyn Launcher) -> WorkerChecks<'a> {
+        WorkerChecks { launcher, device: self.device.clone(), timeout: self.timeout }
+    }
+
+    /// Which rows of a plan the older build has.
+    fn past_rows(&self, plan: &Plan) -> Vec<Vec<bool>> {
+        let has = |cell: &Cell, row: &Row| {
+            self.past.as_ref().is_some_and(|past| past.rows.contains(&RowKey::of(cell, row)))
+        };
+        let of_cell = |cell: &Cell| cell.rows.iter().map(|row| has(cell, row)).collect();
+        plan.cells.iter().map(of_cell).collect()
+    }
+}

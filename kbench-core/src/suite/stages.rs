@@ -1,0 +1,155 @@
+//! The stages from a plan to samples, and what they cost.
+
+use std::time::{Duration, Instant};
+
+use super::compose::Record;
+use super::{Configuration, Journal};
+use crate::accelerator::Accelerator;
+use crate::check::{CheckedRow, Coverage, Standing, check_plan};
+use crate::crossover::{Found, Prober};
+use crate::measure::{Assignment, Judge, Measured, Pass, measure_plan};
+use crate::plan::{Cell, Plan};
+use crate::system::interrupted;
+use crate::watch::{Told, Watch};
+use crate::worker::{Duet, Launcher};
+
+/// Share of the budget that is kept for the search of crossovers, when there is one to make.
+pub(super) const SEARCH_SHARE: f64 = 1.0 / 3.0;
+
+/// A round of the search that has less time than this for every row tells little, in seconds: rather fewer rounds.
+const SHORTEST_ROUND: f64 = 0.1;
+
+/// Why a run that is noted while it goes on has no end.
+const UNFINISHED: &str = "it was still being measured when this was written";
+
+/// The stages from a plan to samples, and what they cost.
+pub(super) struct Stages<'a> {
+    pub(super) configuration: &'a Configuration,
+    pub(super) launcher: &'a dyn Launcher,
+    /// The same with an older build beside it.
+    pub(super) duet: Option<&'a Duet<'a>>,
+    pub(super) accelerator: &'a Accelerator,
+    pub(super) record: &'a mut Record,
+    pub(super) watch: &'a mut dyn Watch,
+    pub(super) journal: &'a mut dyn Journal,
+}
+
+impl Stages<'_> {
+    /// Checks and measures a plan.
+    pub(super) fn pass(
+        &mut self,
+        plan: Plan,
+        coverage: Coverage,
+        time: Duration,
+        judge: &dyn Judge,
+    ) -> Pass {
+        let begun = Instant::now();
+        let mut checks = self.configuration.checks(self.launcher);
+        let (seed, device) = (self.configuration.seed, self.accelerator.available());
+        let mut told = told(self.watch, coverage);
+        let checked = check_plan(&plan, coverage, seed, &device, &mut checks, &mut told);
+        self.record.seconds.checking += begun.elapsed().as_secs_f64();
+        let measured = self.measure((&plan, &checked), None, coverage, time, judge);
+        Pass { plan, checked, measured }
+    }
+
+    /// Gives rows whose turn did not come the time that was kept for the search: what is listed comes first.
+    pub(super) fn complete(&mut self, pass: &mut Pass, judge: &dyn Judge) {
+        let Pass { plan, checked, measured } = pass;
+        let left = self.record.seconds.budget - self.record.seconds.measuring;
+        let mut waiting = checked.clone();
+        let mut is_complete = true;
+        for (cell, rows) in waiting.iter_mut().enumerate() {
+            for (row, checked) in rows.iter_mut().enumerate() {
+                if measured.is_skipped(cell, row) {
+                    is_complete = false;
+                } else {
+                    checked.standing = Standing::Skipped("it had its turn".into());
+                }
+            }
+        }
+        if left <= 0.0 || is_complete || measured.interrupted.is_some() {
+            return;
+        }
+        let time = Duration::from_secs_f64(left);
+        let coverage = Coverage::EverySize;
+        let later =
+            self.measure((plan, &waiting), Some((checked, measured)), coverage, time, judge);
+        measured.complete(later);
+    }
+
+    /// Measures the rows of a plan that are admitted, after those of a former pass over the same plan, if there was one.
+    fn measure(
+        &mut self,
+        (plan, checked): (&Plan, &[Vec<CheckedRow>]),
+        former: Option<(&[Vec<CheckedRow>], &Measured)>,
+        coverage: Coverage,
+        time: Duration,
+        judge: &dyn Judge,
+    ) -> Measured {
+        let Configuration { effort, seed, isolation, inspect, device, timeout, .. } =
+            self.configuration;
+        // Sizes that nobody listed are for crossovers of today.
+        let duet = self.duet.filter(|_| coverage == Coverage::EverySize);
+        let past = duet.map_or_else(Vec::new, |_| self.configuration.past_rows(plan));
+        let assignment = Assignment {
+            plan,
+            checked,
+            effort,
+            time,
+            seed: *seed,
+            isolation: *isolation,
+            inspect: *inspect && coverage == Coverage::EverySize,
+            device,
+            timeout: *timeout,
+            past: &past,
+            launcher: duet.map_or(self.launcher, |duet| duet as &dyn Launcher),
+            judge,
+        };
+        let Stages { configuration, record, watch, journal, .. } = self;
+        let mut note = |measured: &Measured| {
+            if coverage != Coverage::EverySize || !journal.is_due() {
+                return;
+            }
+            let (mut checked, mut measured) = (checked, measured.clone());
+            if let Some((all, former)) = former {
+                checked = all;
+                measured = former.clone().completed(measured);
+            }
+            let mut record = record.clone();
+            record.unfinished = Some(UNFINISHED.to_owned());
+            record.seconds.add(measured.spent);
+            let pass = Pass { plan: plan.clone(), checked: checked.to_vec(), measured };
+            journal.note(configuration.report(record, &pass, Found::default()));
+        };
+        let measured = measure_plan(&assignment, &mut told(*watch, coverage), &mut note);
+        self.record.seconds.add(measured.spent);
+        measured
+    }
+}
+
+/// Whoever watches, told of the search what it is.
+fn told(watch: &mut dyn Watch, coverage: Coverage) -> Told<'_> {
+    match coverage {
+        Coverage::MoreSizes => Told::OfSearch(watch),
+        Coverage::EverySize | Coverage::SmallSizes => Told::AsItIs(watch),
+    }
+}
+
+impl Prober for Stages<'_> {
+    fn probe(&mut self, cells: Vec<Cell>, rounds: u32, judge: &dyn Judge) -> Option<Pass> {
+        let left = self.record.seconds.budget - self.record.seconds.measuring;
+        let rows: usize = cells.iter().map(|cell| cell.rows.len()).sum();
+        let least = SHORTEST_ROUND * rows as f64;
+        if left < least || interrupted().is_some() {
+            return None;
+        }
+        let time = Duration::from_secs_f64((left / f64::from(rounds.max(1))).max(least));
+        let has_yardstick = self.configuration.selection.base.is_some();
+        let plan = Plan { cells, has_yardstick, ..Plan::default() };
+        let measuring = self.record.seconds.measuring;
+        let pass = self.pass(plan, Coverage::MoreSizes, time, judge);
+        self.record.seconds.searching += self.record.seconds.measuring - measuring;
+        Some(pass)
+    }
+}

@@ -1,0 +1,19 @@
+//! What is asked of the operating system, and the standard library does not have: signals, groups of processes, limits of
+//! memory, the processor that a thread runs on.
+//!
+//! Every call of the system's own interface is in this folder. Where a system has no such thing, the functions are there
+//! and say so by their results.
+
+pub(crate) mod cpu;
+mod interrupt;
+pub(crate) mod memory;
+mod process_group;
+mod threads;
+
+pub use interrupt::Interrupt;
+pub(crate) use interrupt::{interrupted, listen};
+#[cfg(unix)]
+pub(crate) use process_group::{
+    ProcessGroup, end_others_of_own_group, exit_at_once, release_stdin,
+};
+pub(crate) use threads::count as threads;

@@ -1,0 +1,123 @@
+//! What a worker does besides timing: looking at results once more, counting, calling for a profiler.
+
+use super::Worker;
+use super::answer::{Say, announce, failed};
+use super::block::sample;
+use super::calibrate::RowCalibration;
+use super::devices::Workshop;
+use super::protocol::{FailedRow, InspectedRow, Place, Reply};
+use super::subject::Subject;
+use crate::check::{Gate, Timed};
+use crate::gauge::Counters;
+use crate::kernel::{Backend, Mode};
+
+impl Worker<'_> {
+    /// Looks once more at every variant's results on the data that it was timed on.
+    pub(super) fn recheck(&mut self, say: &mut Say<'_>) {
+        for (cell, subject) in self.subjects.iter_mut().enumerate() {
+            let Some(Subject { kernel, own_function, size, data, rows, .. }) = subject else {
+                continue;
+            };
+            let is_device = own_function.is_some_and(|own| own.implementation.is_device());
+            let device = if is_device { self.devices.caller(Mode::Hot).ok() } else { None };
+            let gate = Gate::new(kernel, *own_function, self.seed).with_device(device);
+            let expected = gate.expected(data.as_mut(), size);
+            for (row, found) in rows.iter().enumerate() {
+                let calibration = self.calibrations[cell][row];
+                let (Some(calibration), Ok(callable)) = (calibration, &found.callable) else {
+                    continue;
+                };
+                announce(&self.vigil, Place { cell, row: Some(row) }, say);
+                let timed = Timed {
+                    variant: found.variant,
+                    routine: callable.routine.as_ref(),
+                    data: data.as_mut(),
+                    caller: &callable.caller,
+                    calls: calibration.calls,
+                };
+                let checked = match &expected {
+                    Ok(expected) => gate.recheck(timed, expected.as_ref()),
+                    Err(reason) => Err(reason.clone()),
+                };
+                if let Err(reason) = checked {
+                    let (failure, ends) = (reason.to_string(), self.devices.lost().is_some());
+                    say(Reply::Failed(FailedRow { cell, row: Some(row), failure, ends }));
+                    if ends {
+                        return;
+                    }
+                }
+                say(Reply::Called);
+            }
+        }
+    }
+
+    /// Counts what one call of every row allocates, and what one sample makes the processor do; finds out what is to be
+    /// known of calls on a device.
+    pub(super) fn inspect(&mut self, processor: bool, say: &mut Say<'_>) {
+        let mut counters = Counters::open().ok();
+        for (cell, subject) in self.subjects.iter_mut().enumerate() {
+            let Some(subject) = subject else { continue };
+            for row in 0..subject.rows.len() {
+                let Some(calibration) = self.calibrations[cell][row] else { continue };
+                let is_device = subject.rows[row].variant.implementation.is_device();
+                if !is_device && !processor {
+                    continue;
+                }
+                announce(&self.vigil, Place { cell, row: Some(row) }, say);
+                if is_device {
+                    match subject.figures(row) {
+                        Some(Ok(figures)) => say(Reply::Inspected(InspectedRow {
+                            cell,
+                            row,
+                            allocations: None,
+                            counters: None,
+                            device: Some(figures),
+                        })),
+                        Some(Err(fault)) => {
+                            let ends = self.devices.lost().is_some();
+                            say(failed(cell, row, &fault, ends));
+                            if ends {
+                                return;
+                            }
+                        }
+                        None => {}
+                    }
+                    say(Reply::Called);
+                    continue;
+                }
+                let Ok(allocations) = subject.call(row).map(|returned| returned.allocations) else {
+                    say(Reply::Called);
+                    continue;
+                };
+                // Only the calling thread is counted, and of a parallel variant that is the one that waits.
+                let is_serial = subject.rows[row].variant.backend == Backend::Serial;
+                let counters = counters.as_mut().filter(|_| is_serial).map(|counters| {
+                    let once = RowCalibration { wash_out: 0, ..calibration };
+                    let (_, figures) = counters.count(|| sample(subject, row, &once));
+                    figures.per_call(once.calls.total())
+                });
+                let device = None;
+                say(Reply::Inspected(InspectedRow { cell, row, allocations, counters, device }));
+                say(Reply::Called);
+            }
+        }
+    }
+
+    /// Calls every row once inside a range of the profiler's.
+    pub(super) fn profile(&mut self, say: &mut Say<'_>) {
+        for (cell, subject) in self.subjects.iter_mut().enumerate() {
+            let Some(subject) = subject else { continue };
+            for row in 0..subject.rows.len() {
+                announce(&self.vigil, Place { cell, row: Some(row) }, say);
+                if let Err(fault) = subject.profile(row) {
+                    let ends = self.devices.lost().is_some();
+                    say(failed(cell, row, &fault, ends));
+                    if ends {
+                        return;
+                    }
+                }
+                say(Reply::Called);
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The worker's side of checks: compares rows one after the other, and says what comes next before it is called.
+
+use super::answer::announce;
+use super::devices::Workshop;
+use super::protocol::{CheckRequest, CheckedReply, PROTOCOL, Place, Reply, WrongReply};
+use super::subject::Names;
+use super::watchdog::Vigil;
+use crate::check::{Bench, Check, ErrorFigures, Reason, Wrong};
+use crate::kernel::{Fault, KernelEntry, Mode, VariantEntry};
+use crate::plan::Size;
+use crate::registry::{RegisteredKernel, Registry};
+
+impl CheckedReply {
+    fn of(place: Place, check: Check) -> Self {
+        let is_fault =
+            |reason: &Reason| matches!(reason, Reason::Fault(_) | Reason::Definition { .. });
+        let mut reply = CheckedReply {
+            place,
+            wrong: None,
+            declined: None,
+            ends: false,
+            errors: None,
+            remarks: check.remarks,
+        };
+        // JSON knows no infinity; what is that far off is told in words.
+        let finite = |e: &ErrorFigures| e.norm.is_finite() && e.maximum.is_finite();
+        reply.errors = check.errors.filter(finite).map(|errors| ErrorFigures {
+            worst: errors.worst.filter(|w| w.got.is_finite() && w.expected.is_finite()),
+            ..errors
+        });
+        match check.outcome {
+            Ok(()) => {}
+            Err(Wrong { reason: Reason::Fault(Fault::Declined(reason)), .. }) => {
+                reply.declined = Some(reason);
+            }
+            Err(Wrong { reason, size, seed, origin }) => {
+                let is_fault = is_fault(&reason);
+                // Who left threads behind leaves them to no other row.
+                reply.ends = matches!(reason, Reason::LeftThreads { .. });
+                let reason = reason.to_string();
+                reply.wrong = Some(WrongReply { reason, is_fault, size, seed, origin });
+            }
+        }
+        reply
+    }
+}
+
+/// Rounds in which sources of CUDA variants are put off: each finds those that the sources of the former one kept hidden,
+/// which are few. In a further round every source is compiled when it is asked for.
+const MOST_ROUNDS: usize = 3;
+
+/// Does what a request asks for; an error says why it makes no sense.
+pub(super) fn check(
+    registry: &Registry,
+    workshop: &mut dyn Workshop,
+    vigil: &Vigil,
+    request: &CheckRequest,
+    say: &mut dyn FnMut(Reply),
+) -> Result<(), String> {
+    if request.protocol != PROTOCOL {
+        return Err(format!(
+            "the controller speaks version {} of the protocol, this worker {PROTOCOL}",
+            request.protocol
+        ));
+    }
+    let names = Names::of(registry);
+    let mut checker = Checker {
+        kernels: request.cells.iter().map(|cell| names.find(cell)).collect::<Result<_, _>>()?,
+        request,
+        workshop,
+        vigil,
+        bench: None,
+        say,
+    };
+    let outcome = checker.all_rows();
+    workshop.collect_sources(false);
+    outcome
+}
+
+/// The checks of one request.
+struct Checker<'a> {
+    request: &'a CheckRequest,
+    /// The kernels of its cells.
+    kernels: Vec<&'a RegisteredKernel>,
+    workshop: &'a mut dyn Workshop,
+    vigil: &'a Vigil,
+    /// Of one kernel at a time, whose cells follow each other: it keeps its data on the device, and all that is there is looked at
+    /// after every call.
+    bench: Option<(&'a KernelEntry, Bench)>,
+    say: &'a mut dyn FnMut(Reply),
+}
+
+/// What came of a row.
+enum Answer {
+    /// It was checked.
+    Checked,
+    /// It was checked, and the process is of no use any more.
+    Last,
+    /// It waits for a source.
+    PutOff,
+}
+
+impl Checker<'_> {
+    /// Checks all rows, those that wait for a source once more when it is compiled.
+    fn all_rows(&mut self) -> Result<(), String> {
+        let cells = self.request.cells.iter().enumerate();
+        let places = cells.flat_map(|(cell, wanted)| {
+            (0..wanted.rows.len()).map(move |row| Place { cell, row: Some(row) })
+        });
+        let mut waiting: Vec<Place> = places.collect();
+        for round in 0.. {
+            let is_collecting = self.request.together && round < MOST_ROUNDS;
+            waiting = self.round(&waiting, is_collecting)?;
+            if waiting.is_empty() {
+                break;
+            }
+            let Checker { workshop, say, .. } = self;
+            workshop.compile_collected(&mut |done, total| say(Reply::Compiling { done, total }));
+        }
+        Ok(())
+    }
+
+    /// Checks some rows; gives those that wait for a source.
+    fn round(&mut self, places: &[Place], is_collecting: bool) -> Result<Vec<Place>, String> {
+        let mut put_off: Vec<Place> = Vec::new();
+        // At other sizes a variant waits for the same source.
+        let mut waiting: Vec<*const VariantEntry> = Vec::new();
+        for cell in places.chunk_by(|a, b| a.cell == b.cell) {
+            for place in cell {
+                if self.vigil.is_stopping() {
+                    return Ok(Vec::new());
+                }
+                let variant: *const VariantEntry = self.variant(*place)?;
+                if waiting.contains(&variant) {
+                    put_off.push(*place);
+                    continue;
+                }
+                match self.row(*place, is_collecting)? {
+                    Answer::Checked => {}
+                    Answer::Last => return Ok(Vec::new()), // the rest is for another process
+                    Answer::PutOff => {
+                        waiting.push(variant);
+                        put_off.push(*place);
+                    }
+                }
+            }
+            let Place { cell, .. } = cell[0];
+            if let Some((_, bench)) = &mut self.bench {
+                bench.forget(&Size::of(self.request.cells[cell].size.clone()));
+            }
+        }
+        Ok(put_off)
+    }
+
+    fn row(&mut self, place: Place, is_collecting: bool) -> Result<Answer, String> {
+        let (kernel, variant) = (self.kernels[place.cell], self.variant(place)?);
+        announce(self.vigil, place, self.say);
+        let is_device = variant.implementation.is_device();
+        let device = is_device.then(|| self.workshop.caller(Mode::Hot));
+        self.workshop.collect_sources(is_collecting);
+        let reply = match device.transpose() {
+            Ok(device) => {
+                let CheckRequest { coverage, seed, cells, .. } = self.request;
+                self.bench.take_if(|(of, _)| !std::ptr::eq(*of, kernel.entry));
+                let (_, bench) = self.bench.get_or_insert_with(|| {
+                    let own = kernel.own_function();
+                    let bench = Bench::new(kernel.entry, own, *coverage, *seed, device);
+                    (kernel.entry, bench.counting_threads(self.vigil.is_of_process()))
+                });
+                let size = Size::of(cells[place.cell].size.clone());
+                let say = &mut *self.say;
+                let check =
+                    bench.check_row(variant, &size, &mut |attempt| say(Reply::Trying(attempt)));
+                if self.workshop.has_put_off() && self.workshop.lost().is_none() {
+                    // What was found of the variant, or of the own function, is about the source alone.
+                    self.bench = None;
+                    return Ok(Answer::PutOff);
+                }
+                CheckedReply::of(place, check)
+            }
+            Err(reason) => {
+                let (wrong, errors, remarks) = (None, None, Vec::new());
+                let (declined, ends) = (Some(reason), false);
+                CheckedReply { place, wrong, declined, ends, errors, remarks }
+            }
+        };
+        let ends = reply.ends || self.workshop.lost().is_some();
+        (self.say)(Reply::Checked(CheckedReply { ends, ..reply }));
+        Ok(if ends { Answer::Last } else { Answer::Checked })
+    }
+
+    fn variant(&self, Place { cell, row }: Place) -> Result<&'static VariantEntry, String> {
+        let row = &self.request.cells[cell].rows[row.unwrap_or_default()];
+        self.kernels[cell].variant(&row.variant)
+    }
+}

@@ -1,0 +1,202 @@
+//! Runs that are interrupted, and workers that are ended by somebody else.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::support::{Finished, executable, scratch};
+
+/// The bench target itself: signals are for it, not for cargo.
+fn program() -> &'static PathBuf {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| executable("faults"))
+}
+
+/// A run that is going on.
+struct Running {
+    child: Child,
+    home: PathBuf,
+}
+
+impl Running {
+    fn start(name: &str, arguments: &[&str]) -> Self {
+        let home = scratch(name);
+        let _ = fs::remove_dir_all(&home);
+        let mut command = Command::new(program());
+        command.arg("--bench").args(["--no-search", "--kernel", "twice"]).args(arguments);
+        command.env("KBENCH_HOME", &home).env("NO_COLOR", "1").current_dir(std::env::temp_dir());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+        Running { child, home }
+    }
+
+    /// Waits until there is a worker, and a moment more; gives its number.
+    fn worker(&self, moment: Duration) -> String {
+        let path = format!("/proc/{0}/task/{0}/children", self.child.id());
+        let begun = Instant::now();
+        while begun.elapsed() < Duration::from_secs(60) {
+            std::thread::sleep(moment);
+            let children = fs::read_to_string(&path).unwrap_or_default();
+            if let Some(worker) = children.split_whitespace().next() {
+                return worker.to_owned();
+            }
+        }
+        panic!("there is no worker");
+    }
+
+    fn signal(&self, name: &str) {
+        signal(name, &self.child.id().to_string());
+    }
+
+    fn finish(self) -> (Finished, PathBuf) {
+        let output = self.child.wait_with_output().expect("an end");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        (Finished { code: output.status.code(), stdout, stderr }, self.home)
+    }
+}
+
+fn signal(name: &str, process: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), process]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "{name} {process}");
+}
+
+/// Waits until a process is no more, or is nobody's concern but init's.
+fn assert_gone(process: &str) {
+    let begun = Instant::now();
+    let lives = || {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        !status.is_empty() && !status.contains("State:\tZ")
+    };
+    while lives() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "the worker {process} goes on");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// The runs that a store has.
+fn kept(home: &Path) -> Vec<Value> {
+    let folders = fs::read_dir(home.join("runs")).into_iter().flatten().flatten();
+    let files =
+        folders.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+    let texts = files.filter_map(|file| fs::read_to_string(file.path()).ok());
+    texts.map(|text| serde_json::from_str(&text).expect("a document")).collect()
+}
+
+/// Long enough to be interrupted.
+const LONG: [&str; 6] =
+    ["--variant", "twice,added", "--budget", "300s", "--measurement-time", "100s"];
+
+#[test]
+fn ctrl_c_keeps_and_reports_what_is_finished() {
+    for (name, code, words) in [("INT", 130, "Ctrl-C"), ("TERM", 143, "SIGTERM")] {
+        let running = Running::start(&format!("interrupted-{name}"), &LONG);
+        let worker = running.worker(Duration::from_millis(1500));
+        running.signal(name);
+        let (finished, home) = running.finish();
+        finished.assert_code(code);
+        finished.assert_stdout(&format!(
+            "warning: this run is unfinished: it was interrupted by {words}"
+        ));
+        finished.assert_says("twice wins");
+        let runs = kept(&home);
+        assert_eq!(runs.len(), 1, "{}", finished.stderr);
+        assert!(runs[0]["unfinished"].as_str().is_some_and(|why| why.contains(words)));
+        let times = runs[0]["rows"].as_array().expect("rows").iter();
+        assert!(times.filter(|row| row["time_ns"].is_f64()).count() > 0, "{}", finished.stdout);
+        assert_gone(&worker);
+        let _ = fs::remove_dir_all(home);
+    }
+}
+
+#[test]
+fn an_interrupted_run_does_not_become_a_baseline() {
+    let flags = [&LONG[..], &["--save-baseline", "main"]].concat();
+    let running = Running::start("interrupted-baseline", &flags);
+    running.worker(Duration::from_millis(1000));
+    running.signal("INT");
+    let (finished, home) = running.finish();
+    finished.assert_code(130);
+    finished.assert_stderr("the baseline `main` stays as it was, for this run is unfinished");
+    assert!(!home.join("baselines/main").exists());
+    let _ = fs::remove_dir_all(home);
+}
+
+#[test]
+fn a_second_ctrl_c_ends_everything_at_once() {
+    let flags = ["--variant", "twice,hangs", "--timeout", "600s", "--budget", "300s"];
+    let running = Running::start("interrupted-twice", &flags);
+    let worker = running.worker(Duration::from_millis(1000));
+    running.signal("INT");
+    running.signal("INT");
+    let begun = Instant::now();
+    let (finished, _) = running.finish();
+    assert_eq!(finished.code, Some(130), "{}", finished.stderr);
+    assert!(begun.elapsed() < Duration::from_secs(60), "it took {:?}", begun.elapsed());
+    assert_gone(&worker);
+}
+
+#[test]
+fn a_kernel_that_hangs_does_not_keep_a_run_from_ending() {
+    let flags = ["--variant", "twice,hangs", "--timeout", "600s", "--budget", "300s"];
+    let running = Running::start("interrupted-hang", &flags);
+    let worker = running.worker(Duration::from_millis(1000));
+    running.signal("INT");
+    let (finished, home) = running.finish();
+    finished.assert_code(130);
+    finished.assert_says("interrupted by Ctrl-C");
+    assert_gone(&worker);
+    let _ = fs::remove_dir_all(home);
+}
+
+#[test]
+fn no_worker_outlives_a_controller_that_was_killed() {
+    let running = Running::start("killed", &LONG);
+    let worker = running.worker(Duration::from_millis(800));
+    running.signal("KILL");
+    let (finished, home) = running.finish();
+    assert_eq!(finished.code, None);
+    assert_gone(&worker);
+    let _ = fs::remove_dir_all(home);
+}
+
+#[test]
+fn a_worker_that_somebody_kills_costs_nothing() {
+    let flags = ["--variant", "twice,added", "--budget", "6s", "--launches", "4"];
+    let running = Running::start("worker-killed", &flags);
+    signal("KILL", &running.worker(Duration::from_millis(700)));
+    signal("TERM", &running.worker(Duration::from_millis(700)));
+    let (finished, home) = running.finish();
+    finished.assert_code(0);
+    let runs = kept(&home);
+    let rows = runs[0]["rows"].as_array().expect("rows");
+    assert!(rows.len() == 4 && rows.iter().all(|row| row["status"] == "ok"), "{}", finished.stdout);
+    let _ = fs::remove_dir_all(home);
+}
+
+#[test]
+fn who_ignores_signals_goes_on() {
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' INT; exec \"$0\" \"$@\""]).arg(program());
+    command.args([
+        "--bench",
+        "--kernel",
+        "twice",
+        "--variant",
+        "twice",
+        "--quick",
+        "--budget",
+        "3s",
+    ]);
+    command.env("KBENCH_HOME", scratch("ignored")).env("KBENCH_KEEP", "0");
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = Running { child: command.spawn().expect("a shell"), home: PathBuf::new() };
+    running.worker(Duration::from_millis(300));
+    running.signal("INT");
+    running.finish().0.assert_code(0);
+}
