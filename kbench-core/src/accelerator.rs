@@ -13,10 +13,10 @@ pub(crate) struct Accelerator {
 
 impl Accelerator {
     /// Looks for a device if the plan needs one. Where they are switched off, no kernel finds one either.
-    pub(crate) fn find(plan: &Plan, request: &DeviceRequest, is_off: bool) -> Self {
-        switch_off(is_off);
+    pub(crate) fn find(plan: &Plan, request: &DeviceRequest) -> Self {
+        switch_off(request.off);
         let is_needed = plan.rows().any(|(_, row)| row.variant.implementation.is_device());
-        if is_off || !is_needed {
+        if request.off || !is_needed {
             return Accelerator { found: Err(Unavailable::SwitchedOff) };
         }
         let found = devices().and_then(|all| {

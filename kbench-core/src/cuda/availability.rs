@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 /// looks for one on its own has nobody else to ask.
 static SWITCHED_OFF: AtomicBool = AtomicBool::new(false);
 
-/// Leaves all devices alone from now on, or does not. Checks of kernels of the host are made in this very process, and one
-/// that declines there is called nowhere else.
+/// Leaves all devices alone from now on, or does not.
 pub(crate) fn switch_off(is_off: bool) {
     SWITCHED_OFF.store(is_off, Ordering::Relaxed);
 }

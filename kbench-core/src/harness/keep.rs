@@ -129,3 +129,48 @@ fn rescue(report: &Report) {
         Err(error) => say(&format!("error: nor can `{}` be written: {error}", path.display())),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::read_run;
+    use crate::store::tests::{Folder, run};
+
+    /// A run that goes on.
+    fn unfinished() -> Report {
+        Report { unfinished: Some("it goes on".into()), ..run("20260101T000000.000Z") }
+    }
+
+    #[test]
+    fn what_is_noted_while_a_run_goes_on_gives_way_to_the_whole() {
+        let folder = Folder::new();
+        let store = Store::at(folder.path(), "kernels");
+        let mut keeper = Keeper::begin(&store, 10, None).expect("an empty folder");
+        keeper.note(unfinished());
+        keeper.note(unfinished());
+        let kept = || {
+            let runs = store.runs();
+            assert_eq!(runs.len(), 1, "{runs:?}");
+            read_run(&runs[0].1).expect("readable")
+        };
+        assert_eq!(kept().unfinished.as_deref(), Some("it goes on"));
+        let mut whole = Report { unfinished: None, ..unfinished() };
+        assert_eq!(keeper.keep(&mut whole), Exit::Fine);
+        assert_eq!(kept().unfinished, None);
+    }
+
+    #[test]
+    fn notes_are_due_from_time_to_time_where_runs_are_kept() {
+        let folder = Folder::new();
+        let store = Store::at(folder.path(), "kernels");
+        let mut keeper = Keeper::begin(&store, 1, None).expect("an empty folder");
+        assert!(!keeper.is_due(), "one was just begun");
+        let long_ago = Instant::now().checked_sub(INTERVAL).expect("the clock runs for longer");
+        keeper.noted = long_ago;
+        assert!(keeper.is_due());
+        keeper.note(unfinished());
+        assert!(!keeper.is_due(), "one was just made");
+        let nothing = Keeper { keep: 0, noted: long_ago, ..keeper };
+        assert!(!nothing.is_due(), "nobody wants to keep it");
+    }
+}

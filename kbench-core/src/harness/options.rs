@@ -128,8 +128,8 @@ impl Options {
                 device: DeviceRequest {
                     ordinal: arguments.last("device", whole::<usize>)?.unwrap_or(0),
                     dump: arguments.last("dump", folder)?,
+                    off: arguments.is_on("no-gpu"),
                 },
-                no_gpu: arguments.is_on("no-gpu"),
                 timeout: arguments.last("timeout", duration::parse)?.unwrap_or(USUAL_TIMEOUT),
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
                 rules: Rules {

@@ -197,4 +197,4 @@ fn documents(folder: &Path) -> Vec<(String, PathBuf)> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -5,10 +5,10 @@ use super::*;
 use crate::report::Executable;
 
 /// A folder of its own, gone when dropped.
-pub(super) struct Folder(PathBuf);
+pub(crate) struct Folder(PathBuf);
 
 impl Folder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("kbench-store-{}-{number}", std::process::id());
@@ -17,7 +17,7 @@ impl Folder {
         Folder(folder)
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 }
@@ -29,7 +29,7 @@ impl Drop for Folder {
 }
 
 /// A run with a name of its own.
-fn run(name: &str) -> Report {
+pub(crate) fn run(name: &str) -> Report {
     let report = read_document(include_str!("fixtures/schema-1.json")).expect("readable");
     Report { run: name.into(), ..report }
 }

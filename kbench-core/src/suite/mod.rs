@@ -39,8 +39,6 @@ pub struct Configuration {
     pub modes: Vec<Mode>,
     /// Where CUDA variants run.
     pub device: DeviceRequest,
-    /// Whether CUDA variants are skipped.
-    pub no_gpu: bool,
     /// How long a call of a kernel may take, and one of its `inputs` or its reference.
     pub timeout: Duration,
     /// Seed of data and order.
@@ -79,7 +77,6 @@ impl Default for Configuration {
             threads: Vec::new(),
             modes: Mode::OF_DEVICE.to_vec(),
             device: DeviceRequest::default(),
-            no_gpu: false,
             timeout: USUAL_TIMEOUT,
             seed: DEFAULT_SEED,
             rules: Rules::default(),
@@ -190,10 +187,9 @@ impl Suite {
         journal: &mut dyn Journal,
     ) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let Configuration { seed, rules, search, workers, device, no_gpu, .. } =
-            &self.configuration;
+        let Configuration { seed, rules, search, workers, device, .. } = &self.configuration;
         let launcher = workers.launcher(&self.registry, *seed);
-        let accelerator = Accelerator::find(&plan, device, *no_gpu);
+        let accelerator = Accelerator::find(&plan, device);
         // Where nothing runs on a device, one row says so.
         let plan = match accelerator.available() {
             Ok(()) => self.plan_in(&self.configuration.modes)?,
@@ -243,10 +239,10 @@ impl Suite {
     /// Checks what is selected on small sizes, without timing anything.
     pub fn test_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let Configuration { seed, workers, device, no_gpu, .. } = &self.configuration;
+        let Configuration { seed, workers, device, .. } = &self.configuration;
         let launcher = workers.launcher(&self.registry, *seed);
         let mut record = Record::begin();
-        let device = Accelerator::find(&plan, device, *no_gpu).available();
+        let device = Accelerator::find(&plan, device).available();
         let mut checks = self.configuration.checks(launcher.as_ref());
         let coverage = Coverage::SmallSizes;
         let checked = check_plan(&plan, coverage, *seed, &device, &mut checks, watch);
@@ -260,8 +256,8 @@ impl Suite {
     /// tells `note` what came of each.
     pub fn profile(&self, note: &mut dyn FnMut(&str)) -> Result<(), SuiteError> {
         let plan = self.selected()?;
-        let Configuration { seed, device, no_gpu, .. } = &self.configuration;
-        let accelerator = Accelerator::find(&plan, device, *no_gpu);
+        let Configuration { seed, device, .. } = &self.configuration;
+        let accelerator = Accelerator::find(&plan, device);
         if let Err(reason) = accelerator.available() {
             note(&format!("skipped: {reason}"));
             return Ok(());

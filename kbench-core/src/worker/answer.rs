@@ -27,6 +27,10 @@ const HEAP_SHIFT: u64 = 64 << 10;
 /// Contaminated blocks are taken once more, at most this many for every block that was asked for.
 const MOST_REPEATS: u32 = 1;
 
+/// Rows of a cell that are calibrated however long it takes. A cell that is dropped half way is a poor comparison; one of
+/// thousands of rows must not use up the time in which some of them could be measured.
+const CALIBRATED_ANYWAY: usize = 16;
+
 /// One process that measures.
 pub struct Worker<'r> {
     registry: &'r Registry,
@@ -191,7 +195,12 @@ impl<'r> Worker<'r> {
         let subject = self.subjects[cell].as_mut();
         let Some(subject) = subject else { unreachable!("the cell was just made") };
         let (bytes, moved_bytes) = (subject.bytes(), subject.moved_bytes());
+        let begun = Instant::now();
         for (row, sampling) in (0..rows).filter_map(|row| Some((row, sampling?))) {
+            let is_late = begun.elapsed().as_secs_f64() > sampling.patience_seconds;
+            if row >= CALIBRATED_ANYWAY && is_late || self.vigil.is_stopping() {
+                break;
+            }
             announce(&self.vigil, Place { cell, row: Some(row) }, say);
             match calibrate(subject, row, &sampling) {
                 Ok((calibration, inside)) => {

@@ -1,7 +1,7 @@
 //! The device of a worker, opened when a row first needs it.
 
 use super::protocol::DeviceRequest;
-use crate::cuda::{Ceilings, GpuResult};
+use crate::cuda::{Ceilings, GpuResult, switch_off};
 #[cfg(feature = "cuda")]
 use crate::cuda::{Gpu, Stopwatch};
 use crate::kernel::{Caller, Mode};
@@ -37,6 +37,7 @@ pub(super) struct Devices {
 impl Devices {
     /// Uses another device from now on, if it is another one.
     pub(super) fn choose(&mut self, request: &DeviceRequest) {
+        switch_off(request.off);
         if self.request != *request {
             *self = Devices::default();
             self.request.clone_from(request);
@@ -74,7 +75,7 @@ impl Workshop for Devices {
 #[cfg(feature = "cuda")]
 impl Devices {
     fn stopwatch(&mut self) -> Result<Rc<Stopwatch>, String> {
-        let DeviceRequest { ordinal, dump } = &self.request;
+        let DeviceRequest { ordinal, dump, .. } = &self.request;
         let open = || {
             let gpu = Gpu::open(*ordinal).map_err(|unavailable| unavailable.to_string())?;
             gpu.dump_to(dump.clone());

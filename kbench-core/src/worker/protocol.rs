@@ -122,7 +122,7 @@ pub struct Sampling {
     pub warm_up_seconds: f64,
     /// A fixed number of calls per sample.
     pub iterations: Option<u64>,
-    /// Seconds after which no further cell is calibrated.
+    /// Seconds after which no further cell is calibrated, and of a cell with many rows no further row.
     pub patience_seconds: f64,
 }
 
@@ -135,6 +135,9 @@ pub struct DeviceRequest {
     /// Folder to which the assembly of device code is written.
     #[serde(default)]
     pub dump: Option<PathBuf>,
+    /// Whether all devices are left alone, also by functions of the host that look for one.
+    #[serde(default)]
+    pub off: bool,
 }
 
 /// Which rows to check.

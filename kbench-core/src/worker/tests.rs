@@ -243,6 +243,24 @@ fn memory_and_patience_leave_out_the_last_cells() {
     }
 }
 
+#[test]
+fn impatience_leaves_out_the_last_of_many_rows_and_none_of_few() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let impatient = Sampling { patience_seconds: 0.0, ..SAMPLING };
+    for (rows, calibrated) in [(16, 16), (40, 16)] {
+        let cells = vec![cell(16, &vec!["double"; rows])];
+        let request = Preparation { calibrate: Some(impatient), ..preparation(cells) };
+        let replies = answers(&mut worker, &Request::Prepare(request));
+        let found = replies.iter().find_map(|reply| match reply {
+            Reply::Prepared(PreparedCell { calibrations, .. }) => Some(calibrations),
+            _ => None,
+        });
+        let found = found.expect("a cell was prepared");
+        assert_eq!((found.len(), found.iter().flatten().count()), (rows, calibrated));
+    }
+}
+
 /// What a worker does when it is asked to check rows.
 type Answers = fn(&CheckRequest, &mut dyn FnMut(Reply)) -> Result<Done, LinkError>;
 
