@@ -49,7 +49,7 @@ const FILES: &[(&str, &str)] = &[
     ("kernels/src/signal/vector/x86.rs", "instructions of the processor"),
     ("src/production/cuda.rs", "the promise that `DeviceElement` asks for"),
     ("tests/attribute/kernels.rs", "an `unsafe fn` as a kernel"),
-    ("tests/downstream/benches/faults.rs", "a kernel that reads where it must not"),
+    ("tests/downstream/benches/faults.rs", "kernels that write where they must not"),
     ("tests/downstream/benches/limits.rs", "registrations that no attribute made"),
     ("tests/timed_loop.rs", "an alignment that the assembler is asked for"),
 ];

@@ -88,6 +88,7 @@ fn every_fault_costs_one_variant_at_one_size_and_says_what_happened() {
         );
     }
     run.assert_stderr("kernels may print");
+    run.assert_stderr("a process sleeps: true");
     assert_eq!(processes_that_sleep(&sleep), 0, "what a kernel starts ends with its process");
 }
 

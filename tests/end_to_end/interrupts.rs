@@ -94,15 +94,16 @@ const LONG: [&str; 6] =
 
 #[test]
 fn ctrl_c_keeps_and_reports_what_is_finished() {
-    for (name, code, words) in [("INT", 130, "Ctrl-C"), ("TERM", 143, "SIGTERM")] {
+    for (name, code, words) in
+        [("INT", 130, "Ctrl-C"), ("TERM", 143, "SIGTERM"), ("HUP", 129, "SIGHUP")]
+    {
         let running = Running::start(&format!("interrupted-{name}"), &LONG);
         let worker = running.worker(Duration::from_millis(1500));
         running.signal(name);
         let (finished, home) = running.finish();
         finished.assert_code(code);
-        finished.assert_stdout(&format!(
-            "warning: this run is unfinished: it was interrupted by {words}"
-        ));
+        finished.assert_stdout("warning: this run is unfinished: it was interrupted by ");
+        finished.assert_stdout(words);
         finished.assert_says("twice wins");
         let runs = kept(&home);
         assert_eq!(runs.len(), 1, "{}", finished.stderr);
@@ -133,11 +134,12 @@ fn a_second_ctrl_c_ends_everything_at_once() {
     let running = Running::start("interrupted-twice", &flags);
     let worker = running.worker(Duration::from_millis(1000));
     running.signal("INT");
+    // Two of them at the same moment are one. With one alone it takes seconds before the worker is given up.
+    std::thread::sleep(Duration::from_millis(300));
     running.signal("INT");
-    let begun = Instant::now();
     let (finished, _) = running.finish();
     assert_eq!(finished.code, Some(130), "{}", finished.stderr);
-    assert!(begun.elapsed() < Duration::from_secs(60), "it took {:?}", begun.elapsed());
+    assert_eq!(finished.stdout, "", "there is no time for a report");
     assert_gone(&worker);
 }
 
@@ -147,7 +149,9 @@ fn a_kernel_that_hangs_does_not_keep_a_run_from_ending() {
     let running = Running::start("interrupted-hang", &flags);
     let worker = running.worker(Duration::from_millis(1000));
     running.signal("INT");
+    let begun = Instant::now();
     let (finished, home) = running.finish();
+    assert!(begun.elapsed() < Duration::from_secs(60), "it waited for the kernel's ten minutes");
     finished.assert_code(130);
     finished.assert_says("interrupted by Ctrl-C");
     assert_gone(&worker);

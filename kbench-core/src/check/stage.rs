@@ -66,7 +66,7 @@ impl From<Check> for CheckedRow {
     }
 }
 
-/// Whoever checks rows: code that can take its process along, or break the context of a device, is not called in this one.
+/// Whoever checks rows. Kernels can take their process along, or break the context of a device: that is no matter for a plan.
 pub trait Checks {
     /// Checks the first row of every variant that is named by positions of its cell and of itself in the plan; gives what
     /// was found in the same order.

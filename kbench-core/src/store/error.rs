@@ -27,7 +27,7 @@ pub enum StoreError {
         /// How long was waited.
         seconds: u64,
     },
-    /// A run of that name is there already, and runs are never changed.
+    /// A run of that name is there already, and runs that are finished are never changed.
     #[error("`{}` is there already, and a run is never changed", path.display())]
     Exists {
         /// The file.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! target/kbench/
-//!   runs/kernels/2026-11-15T09-30-00Z-1a2b3c4d.json   every run of a program, never changed once it is there
+//!   runs/kernels/2026-11-15T09-30-00Z-1a2b3c4d.json   every run of a program, never changed once it is finished
 //!   baselines/main/kernels.json                       a run of a program by name
 //!   executables/…                                     programs of baselines, by their content
 //!   report/index.html                                 the page of `--report`

@@ -309,3 +309,42 @@ impl Configuration {
         plan.cells.iter().map(of_cell).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::tests::{right, variant_of_double};
+
+    /// Keeps everything that there is to keep.
+    #[derive(Default)]
+    struct Eager(Vec<Report>);
+
+    impl Journal for Eager {
+        fn is_due(&self) -> bool {
+            true
+        }
+
+        fn note(&mut self, report: Report) {
+            self.0.push(report);
+        }
+    }
+
+    #[test]
+    fn what_is_measured_is_told_before_the_run_ends() {
+        let variants = [("double", 1), ("twice", 2)];
+        let variants = variants.map(|(name, line)| variant_of_double(name, line, right));
+        let effort = Effort { budget: Duration::from_secs(1), ..Effort::quick() };
+        let configuration = Configuration { effort, search: None, ..Configuration::default() };
+        let suite = Suite { registry: Registry::of(variants).expect("fine"), configuration };
+        let mut journal = Eager::default();
+        let whole = suite.run_watched(&mut (), &mut journal).expect("a report");
+        assert_eq!(whole.unfinished, None);
+        let last = journal.0.last().expect("a note");
+        assert!(last.unfinished.is_some());
+        assert_eq!(last.run, whole.run, "it gives way to the whole");
+        let times =
+            |report: &Report| report.rows.iter().filter(|row| row.time_ns.is_some()).count();
+        assert_eq!((last.rows.len(), times(last)), (whole.rows.len(), times(&whole)));
+        assert!(times(&whole) > 0);
+    }
+}

@@ -172,7 +172,7 @@ pub struct CheckedReply {
     pub wrong: Option<WrongReply>,
     /// Why it cannot run, when that is nobody's fault.
     pub declined: Option<String>,
-    /// Whether it broke its device: others are to go on in another process.
+    /// Whether its process is of no use to others any more: its device is lost, or threads were left in it.
     pub ends: bool,
     /// Distance from the reference.
     pub errors: Option<ErrorFigures>,
@@ -306,7 +306,8 @@ pub struct PreparedCell {
     pub bytes: usize,
     /// Bytes that one call moves by default: every operand once, outputs once more when they are also read.
     pub moved_bytes: usize,
-    /// What calibration found, in the order of the rows; none for rows that failed or when it was not asked for.
+    /// What calibration found, in the order of the rows; none for rows that failed or whose turn did not come, and when it was
+    /// not asked for.
     pub calibrations: Vec<Option<RowCalibration>>,
 }
 

@@ -382,9 +382,10 @@ fn the_document_shows_the_protocol_as_it_is() {
 }
 
 /// A workshop whose variants run on the host; every so many calls, the first among them, one asks for a source that was never
-/// compiled.
+/// compiled, and with one of them the device may be lost.
 struct Improvised {
     every: u32,
+    last: u32,
     is_collecting: Cell<bool>,
     calls: Cell<u32>,
     collected: Cell<usize>,
@@ -396,7 +397,7 @@ impl Workshop for Improvised {
     }
 
     fn lost(&self) -> Option<String> {
-        None
+        (self.calls.get() >= self.last).then(|| "it fell off the bus".to_owned())
     }
 
     fn collect_sources(&self, is_collecting: bool) {
@@ -417,7 +418,7 @@ impl Workshop for Improvised {
 }
 
 /// What a worker with such a workshop says: the cells whose rows are called and checked, and how many sources are compiled.
-fn improvised(every: u32, cells: Vec<CellRequest>, together: bool) -> Vec<String> {
+fn improvised((every, last): (u32, u32), cells: Vec<CellRequest>, together: bool) -> Vec<String> {
     let cuda = ["fast", "faster"].map(|name| cuda_variant_of_double(name, 2, right));
     let registry = Registry::of(cuda.into_iter().chain([variant_of_double("double", 1, right)]))
         .expect("fine");
@@ -427,15 +428,18 @@ fn improvised(every: u32, cells: Vec<CellRequest>, together: bool) -> Vec<String
     let request =
         CheckRequest { protocol, seed, coverage, cells, device, together, timeout_seconds };
     let (is_collecting, calls, collected) = Default::default();
-    let mut workshop = Improvised { every, is_collecting, calls, collected };
+    let mut workshop = Improvised { every, last, is_collecting, calls, collected };
     let mut said = Vec::new();
     let vigil = Vigil::new();
     let outcome = checker::check(&registry, &mut workshop, &vigil, &request, &mut |reply| {
         said.push(match reply {
             Reply::Trying(_) => return,
             Reply::Calling(Place { cell, row }) => format!("call {cell}.{}", row.unwrap_or(9)),
-            Reply::Checked(CheckedReply { place: Place { cell, row }, wrong: None, .. }) => {
-                format!("right {cell}.{}", row.unwrap_or(9))
+            Reply::Checked(CheckedReply {
+                place: Place { cell, row }, wrong: None, ends, ..
+            }) => {
+                let end = if ends { ", end" } else { "" };
+                format!("right {cell}.{}{end}", row.unwrap_or(9))
             }
             Reply::Compiling { total, .. } => format!("compile {total}"),
             other => format!("{other:?}"),
@@ -449,22 +453,29 @@ fn improvised(every: u32, cells: Vec<CellRequest>, together: bool) -> Vec<String
 #[test]
 fn rows_that_wait_for_a_source_are_checked_when_it_is_compiled() {
     let cells = || vec![cell(16, &["fast", "faster"]), cell(1024, &["fast"])];
-    let said = improvised(2, cells(), true);
+    let said = improvised((2, u32::MAX), cells(), true);
     // The first variant waits, at both sizes, for a source of which one call was enough to know.
     let first = ["call 0.0", "call 0.1", "right 0.1", "compile 1"];
     // It waits for another one, which the first one kept hidden.
     let second = ["call 0.0", "compile 1"];
     let third = ["call 0.0", "right 0.0", "call 1.0", "compile 1", "call 1.0", "right 1.0"];
     assert_eq!(said, [&first[..], &second, &third].concat());
-    let said = improvised(2, cells(), false);
+    let said = improvised((2, u32::MAX), cells(), false);
     let one_by_one = ["call 0.0", "right 0.0", "call 0.1", "right 0.1", "call 1.0", "right 1.0"];
     assert_eq!(said, one_by_one);
 }
 
 #[test]
 fn a_variant_that_always_asks_for_another_source_is_checked_after_a_few_rounds() {
-    let said = improvised(1, vec![cell(16, &["fast"]), cell(1024, &["fast"])], true);
+    let said = improvised((1, u32::MAX), vec![cell(16, &["fast"]), cell(1024, &["fast"])], true);
     let round = ["call 0.0", "compile 1"];
     let last = ["call 0.0", "right 0.0", "call 1.0", "right 1.0"];
     assert_eq!(said, [&round[..], &round, &round, &last].concat());
+}
+
+#[test]
+fn a_worker_whose_device_is_lost_leaves_the_rest_to_another_one() {
+    let cells = vec![cell(16, &["fast", "faster"]), cell(1024, &["fast"])];
+    let said = improvised((9, 2), cells, false);
+    assert_eq!(said, ["call 0.0", "right 0.0", "call 0.1", "right 0.1, end"]);
 }

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Sender};
 use std::time::Duration;
 
-/// Seconds between two attempts; an odd number of them, so that all moments of a run are met.
+/// Time between two attempts: not that of a run divided by a whole number, so that all its moments are met.
 const PAUSE: Duration = Duration::from_millis(3_700);
 
 /// How long a worker is stopped.

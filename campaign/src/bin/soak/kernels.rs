@@ -1,6 +1,7 @@
 //! Healthy kernels whose difference is known, and a kernel whose variants break at random.
 
 use std::hint::black_box;
+use std::os::unix::process::parent_id;
 use std::process::Command;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -54,6 +55,11 @@ fn spread_by_rayon(x: &[f32], y: &mut [f32]) {
     y.par_chunks_mut(10_000).zip(x.par_chunks(10_000)).for_each(|(y, x)| y.copy_from_slice(x));
 }
 
+/// How long processes sleep that workers of a controller leave behind: nobody else's sleep so long.
+pub(crate) fn left_behind(controller: u32) -> String {
+    format!("600.{controller:010}")
+}
+
 /// What can go wrong.
 #[derive(Clone, Copy)]
 enum Fault {
@@ -104,7 +110,9 @@ impl Fault {
             Fault::LeftThread => {
                 std::thread::spawn(|| std::thread::sleep(Duration::from_secs(600)));
             }
-            Fault::LeftProcess => drop(Command::new("sleep").arg("600").spawn()),
+            Fault::LeftProcess => {
+                drop(Command::new("sleep").arg(left_behind(parent_id())).spawn());
+            }
             Fault::Print => eprintln!("a kernel that says something"),
         }
     }

@@ -5,6 +5,7 @@ use std::fs;
 
 use super::assassin::children;
 use super::audit::Audit;
+use super::kernels::left_behind;
 
 /// Growth of memory from the first half of all runs to the second that is no leak: allocators keep what they had.
 const GROWTH: f64 = 1.25;
@@ -16,6 +17,8 @@ pub(crate) struct Usage {
     threads: u64,
     files: usize,
     children: usize,
+    /// Processes that its workers have started and that outlived them.
+    orphans: usize,
 }
 
 impl Usage {
@@ -32,15 +35,24 @@ impl Usage {
             threads: figure("Threads:"),
             files: fs::read_dir("/proc/self/fd").map_or(0, Iterator::count),
             children: children().len(),
+            orphans: orphans(),
         }
     }
 }
 
+fn orphans() -> usize {
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let command = |entry: fs::DirEntry| fs::read(entry.path().join("cmdline")).ok();
+    let ours = format!("sleep\0{}\0", left_behind(std::process::id())).into_bytes();
+    processes.filter_map(command).filter(|command| *command == ours).count()
+}
+
 impl fmt::Display for Usage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Usage { resident_kb, threads, files, children } = self;
+        let Usage { resident_kb, threads, files, children, orphans } = self;
         let mebibytes = resident_kb / 1024;
-        write!(f, "{mebibytes} MiB, {threads} threads, {files} files, {children} children")
+        let processes = children + orphans;
+        write!(f, "{mebibytes} MiB, {threads} threads, {files} files, {processes} processes left")
     }
 }
 
@@ -66,7 +78,7 @@ pub(crate) fn audit(usages: &[Usage], audit: &mut Audit) {
             audit.complain(format!("{name} grew from {before} to {after}"));
         }
     }
-    if usages.iter().any(|usage| usage.children > 1) {
+    if usages.iter().any(|usage| usage.children > 1 || usage.orphans > 0) {
         audit.complain("processes were left behind".to_owned());
     }
 }
