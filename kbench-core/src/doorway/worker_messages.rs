@@ -52,7 +52,7 @@ fn control(replies: &[Reply]) {
         measure(plan(), &script, &[], isolation);
     }
     let script = Script::new(replies);
-    measure(plan(), &Duet { now: &script, past: &script, seed: 1 }, &past, Isolation::Shared);
+    measure(plan(), &Duet::new(&script, &script, 1), &past, Isolation::Shared);
     let script = Script::new(replies);
     let plan = plan();
     let places = plan.cells.iter().enumerate();
@@ -142,11 +142,7 @@ impl Link for Actor<'_> {
                 Some(Reply::Done(done)) => return Ok(done),
                 Some(Reply::Refused { reason }) => return Err(LinkError::Refused(reason)),
                 Some(reply) => {
-                    let error = match &reply {
-                        Reply::Failed(failed) if failed.ends => Some(LinkError::Resigned),
-                        Reply::Overdue(late) => Some(LinkError::Overdue { seconds: late.seconds }),
-                        _ => None,
-                    };
+                    let error = LinkError::of(&reply);
                     hear(reply);
                     if let Some(error) = error {
                         return Err(error);

@@ -30,7 +30,20 @@ fn left(root: &Root, folder: &Path) -> Option<u64> {
     let number = |name: &str| -> Option<u64> { root.line(folder.join(name))?.parse().ok() };
     let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"))?;
     let used = number("memory.current").or_else(|| number("memory.usage_in_bytes"))?;
-    Some(limit.saturating_sub(used))
+    let cached = root.text(folder.join("memory.stat")).map_or(0, |figures| cached(&figures));
+    Some(limit.saturating_sub(used.saturating_sub(cached)))
+}
+
+/// Bytes that hold files, which the system gives up when somebody needs them: `active_file 1234`. In version 1 those of the
+/// groups below are in `total_active_file`.
+fn cached(figures: &str) -> u64 {
+    let figure = |name: &str| -> Option<u64> {
+        let line = figures.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        line.trim().parse().ok()
+    };
+    let either = |name: &str| figure(&format!("total_{name}")).or_else(|| figure(name));
+    let parts = ["active_file", "inactive_file"].into_iter().filter_map(either);
+    parts.fold(0, u64::saturating_add)
 }
 
 #[cfg(test)]
@@ -64,5 +77,13 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "900"),
         ];
         assert_eq!(free_with(&former), Some(0));
+        let files = "cache 300\nactive_file 1\ninactive_file 2\ntotal_active_file 100\ntotal_inactive_file 200\n";
+        let with_files = ("sys/fs/cgroup/memory/one/memory.stat", files);
+        assert_eq!(free_with(&[&former[..], &[with_files]].concat()), Some(100));
+        let modern = (
+            "sys/fs/cgroup/jobs/memory.stat",
+            "anon 5\nactive_file 400000\ninactive_file 100000\n",
+        );
+        assert_eq!(free_with(&[&group[..], &[modern]].concat()), Some(4_500_000));
     }
 }

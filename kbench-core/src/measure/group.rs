@@ -271,7 +271,12 @@ fn live(assignment: &Assignment<'_>, measured: &Measured, cells: &[usize]) -> Ro
             matches!(assignment.checked[cell][*row].standing, Standing::Admitted)
                 && known[*row].is_live()
         };
-        let now: Vec<usize> = (0..assignment.checked[cell].len()).filter(is_admitted).collect();
+        let mut now: Vec<usize> = (0..assignment.checked[cell].len()).filter(is_admitted).collect();
+        // The base first: where there is no time for all rows, the others would be worth nothing without it.
+        let base = assignment.plan.cells[cell].base;
+        if let Some(place) = now.iter().position(|row| Some(*row) == base) {
+            now[..=place].rotate_right(1);
+        }
         let has_past = |row: &&usize| assignment.past.get(cell).is_some_and(|past| past[**row]);
         let past = now.iter().filter(has_past).map(|row| assignment.plan.cells[cell].past_of(*row));
         let past: Vec<usize> = past.filter(|place| known[*place].is_live()).collect();

@@ -171,7 +171,7 @@ impl<'a> Group<'a> {
             return;
         }
         let failure = match is_data {
-            true => format!("the kernel's `inputs` {error}"),
+            true => format!("the kernel's `inputs` or reference {error}"),
             false => error.to_string(),
         };
         for row in rows {

@@ -205,11 +205,7 @@ impl Suite {
         let (before, throttled) = (CpuTimes::read(), Throttling::read());
         let older = configuration.past.as_ref();
         let older = older.and_then(|past| workers.launcher_of(&past.program, *seed));
-        let duet = older.as_ref().map(|past| Duet {
-            now: launcher.as_ref(),
-            past: past.as_ref(),
-            seed: *seed,
-        });
+        let duet = older.as_ref().map(|past| Duet::new(launcher.as_ref(), past.as_ref(), *seed));
         let mut stages = Stages {
             configuration,
             launcher: launcher.as_ref(),

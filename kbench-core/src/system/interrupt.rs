@@ -84,8 +84,11 @@ mod unix {
         Interrupt::ALL.into_iter().find(|interrupt| c_int::from(interrupt.signal()) == noted)
     }
 
-    /// Takes note of signals from now on, unless whoever started this program wants them to be ignored, as `nohup` does.
+    /// Takes note of signals from now on, unless whoever started this program wants them to be ignored, as `nohup` does. How
+    /// processes end that this one has started is told, also where its parent did not want to know that of its own.
     pub(crate) fn listen() {
+        // SAFETY: a signal gets the treatment back that every program has by default.
+        unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
         for interrupt in Interrupt::ALL {
             let signal = c_int::from(interrupt.signal());
             let handler = note as extern "C" fn(c_int) as libc::sighandler_t;
@@ -107,7 +110,7 @@ mod unix {
         for group in &GROUPS {
             let group = group.load(Ordering::SeqCst);
             if group > 0 {
-                // SAFETY: a signal to processes of our own, which are not waited for as long as they are noted here.
+                // SAFETY: a signal to processes of our own: they are noted here until just before they are waited for.
                 unsafe { libc::kill(-group, libc::SIGKILL) };
             }
         }

@@ -41,7 +41,7 @@ mod linux {
         unsafe {
             let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
             if libc::getrlimit(libc::RLIMIT_DATA, &mut limits) == 0 {
-                limits.rlim_cur = limits.rlim_max.min(limit as libc::rlim_t);
+                limits.rlim_cur = limits.rlim_cur.min(limit as libc::rlim_t);
                 libc::setrlimit(libc::RLIMIT_DATA, &limits);
             }
         }

@@ -14,34 +14,46 @@ use super::interrupt::{forget_group, note_group};
 /// How long one waits between two looks at a process.
 const TICK: Duration = Duration::from_micros(200);
 
+/// How long one waits for a process that was killed: one that waits for a driver ends when the driver does.
+const LAST_WAIT: Duration = Duration::from_secs(10);
+
 /// A process that leads a group of its own: a Ctrl-C at the terminal is not meant for it, and what it starts can be ended
 /// with it.
 pub(crate) struct ProcessGroup {
     child: Child,
-    /// How it ended, once that is known; from then on its number may be somebody else's.
+    /// How it ended, once that is known.
     ended: Option<ExitStatus>,
+    /// Whether it was ended with all that it has started: from then on its number may be somebody else's.
+    is_swept: bool,
 }
 
 impl ProcessGroup {
     /// Starts a command.
     pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
         let child = command.process_group(0).spawn()?;
-        let group = ProcessGroup { child, ended: None };
+        let group = ProcessGroup { child, ended: None, is_swept: false };
         note_group(group.number());
         Ok(group)
     }
 
     /// Waits for the end of the process, and ends what it leaves behind; none when it takes longer than one would wait.
     pub(crate) fn wait(&mut self, patience: Duration) -> Option<ExitStatus> {
-        let start = Instant::now();
-        while !self.has_ended() {
-            if start.elapsed() >= patience {
-                return None;
-            }
-            std::thread::sleep(TICK);
+        if !self.ends_within(patience) {
+            return None;
         }
         self.sweep();
         self.ended
+    }
+
+    fn ends_within(&self, patience: Duration) -> bool {
+        let start = Instant::now();
+        while !self.has_ended() {
+            if start.elapsed() >= patience {
+                return false;
+            }
+            std::thread::sleep(TICK);
+        }
+        true
     }
 
     /// Ends the process and all that it has started.
@@ -56,7 +68,7 @@ impl ProcessGroup {
     /// Whether the process has ended, whatever goes on that it has started. It is not waited for here: until then its number
     /// stays its own, and so does that of its group.
     pub(crate) fn has_ended(&self) -> bool {
-        if self.ended.is_some() {
+        if self.is_swept {
             return true;
         }
         // SAFETY: the structure is plain numbers, so zeroes are one, and the system writes no more than it.
@@ -70,13 +82,16 @@ impl ProcessGroup {
     }
 
     fn sweep(&mut self) {
-        if self.ended.is_some() {
+        if self.is_swept {
             return;
         }
         // SAFETY: a signal to a group whose leader has not been waited for, so that the number is still its own.
         unsafe { libc::kill(-self.number(), libc::SIGKILL) };
-        self.ended = self.child.wait().ok();
         forget_group(self.number());
+        if self.ends_within(LAST_WAIT) {
+            self.ended = self.child.wait().ok();
+        }
+        self.is_swept = true;
     }
 }
 

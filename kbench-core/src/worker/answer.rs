@@ -88,6 +88,7 @@ impl<'r> Worker<'r> {
         self.inside = 0.0;
         self.calibration_seconds = 0.0;
         request.timeout().inspect(|timeout| self.vigil.set_timeout(*timeout));
+        self.vigil.watch_nothing();
         let refused = match request {
             Request::Prepare(preparation) => self.prepare(preparation, say).err(),
             Request::Measure(visits) => self.measure(visits, say).err(),
@@ -307,7 +308,7 @@ impl<'r> Worker<'r> {
         if unreported > 0 {
             for row in request.rows.iter().take(unreported) {
                 let place = Place { cell, row: Some(row.row) };
-                vigil.watch(place);
+                vigil.watch_calls(place, row.calibration.sample_cost());
                 if is_told {
                     say(Reply::Calling(place));
                 }

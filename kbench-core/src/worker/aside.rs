@@ -21,13 +21,17 @@ impl Worker<'_> {
             let is_device = own_function.is_some_and(|own| own.implementation.is_device());
             let device = if is_device { self.devices.caller(Mode::Hot).ok() } else { None };
             let gate = Gate::new(kernel, *own_function, self.seed).with_device(device);
+            announce(&self.vigil, Place { cell, row: None }, say);
             let expected = gate.expected(data.as_mut(), size);
+            say(Reply::Called);
             for (row, found) in rows.iter().enumerate() {
                 let calibration = self.calibrations[cell][row];
                 let (Some(calibration), Ok(callable)) = (calibration, &found.callable) else {
                     continue;
                 };
-                announce(&self.vigil, Place { cell, row: Some(row) }, say);
+                let place = Place { cell, row: Some(row) };
+                announce(&self.vigil, place, say);
+                self.vigil.watch_calls(place, calibration.sample_cost());
                 let timed = Timed {
                     variant: found.variant,
                     routine: callable.routine.as_ref(),
@@ -63,7 +67,9 @@ impl Worker<'_> {
                 if !is_device && !processor {
                     continue;
                 }
-                announce(&self.vigil, Place { cell, row: Some(row) }, say);
+                let place = Place { cell, row: Some(row) };
+                announce(&self.vigil, place, say);
+                self.vigil.watch_calls(place, calibration.sample_cost());
                 if is_device {
                     match subject.figures(row) {
                         Some(Ok(figures)) => say(Reply::Inspected(InspectedRow {

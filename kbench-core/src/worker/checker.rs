@@ -23,7 +23,8 @@ impl CheckedReply {
             remarks: check.remarks,
         };
         // JSON knows no infinity; what is that far off is told in words.
-        let finite = |e: &ErrorFigures| e.norm.is_finite() && e.maximum.is_finite();
+        let finite =
+            |e: &ErrorFigures| [e.norm, e.maximum, e.tolerance].into_iter().all(f64::is_finite);
         reply.errors = check.errors.filter(finite).map(|errors| ErrorFigures {
             worst: errors.worst.filter(|w| w.got.is_finite() && w.expected.is_finite()),
             ..errors
@@ -117,6 +118,7 @@ impl Checker<'_> {
             let Checker { workshop, say, .. } = self;
             workshop.compile_collected(&mut |done, total| say(Reply::Compiling { done, total }));
         }
+        self.close_bench();
         Ok(())
     }
 
@@ -145,15 +147,36 @@ impl Checker<'_> {
                 }
             }
             let Place { cell, .. } = cell[0];
-            if let Some((_, bench)) = &mut self.bench {
-                bench.forget(&Size::of(self.request.cells[cell].size.clone()));
-            }
+            let size = Size::of(self.request.cells[cell].size.clone());
+            self.giving_back(cell, |checker| {
+                if let Some((_, bench)) = &mut checker.bench {
+                    bench.forget(&size);
+                }
+            });
         }
         Ok(put_off)
     }
 
+    /// Gives back what is kept of a kernel.
+    fn close_bench(&mut self) {
+        if let Some((kernel, _)) = self.bench {
+            let cells = self.kernels.iter().rposition(|known| std::ptr::eq(known.entry, kernel));
+            self.giving_back(cells.unwrap_or_default(), |checker| checker.bench = None);
+        }
+    }
+
+    /// Gives something back: where a kernel has written beside what was its own, the process ends now, if it does.
+    fn giving_back(&mut self, cell: usize, give_back: impl FnOnce(&mut Self)) {
+        announce(self.vigil, Place { cell, row: None }, self.say);
+        give_back(self);
+        (self.say)(Reply::Called);
+    }
+
     fn row(&mut self, place: Place, is_collecting: bool) -> Result<Answer, String> {
         let (kernel, variant) = (self.kernels[place.cell], self.variant(place)?);
+        if self.bench.as_ref().is_some_and(|(of, _)| !std::ptr::eq(*of, kernel.entry)) {
+            self.close_bench();
+        }
         announce(self.vigil, place, self.say);
         let is_device = variant.implementation.is_device();
         let device = is_device.then(|| self.workshop.caller(Mode::Hot));
@@ -161,7 +184,6 @@ impl Checker<'_> {
         let reply = match device.transpose() {
             Ok(device) => {
                 let CheckRequest { coverage, seed, cells, .. } = self.request;
-                self.bench.take_if(|(of, _)| !std::ptr::eq(*of, kernel.entry));
                 let (_, bench) = self.bench.get_or_insert_with(|| {
                     let own = kernel.own_function();
                     let bench = Bench::new(kernel.entry, own, *coverage, *seed, device);

@@ -17,6 +17,9 @@ use crate::watch::{Stage, Watch};
 /// A variant that took too long at as many sizes is not called at others: that would be a long wait.
 const MOST_HANGS: usize = 2;
 
+/// Rows that are checked once more, each in a process of its own, when one ended and somebody else may have spoilt it.
+const MOST_SUSPECTS: usize = 64;
+
 impl CheckedReply {
     fn into_row(self) -> CheckedRow {
         if let Some(reason) = self.declined {
@@ -53,9 +56,9 @@ impl Checks for WorkerChecks<'_> {
         watch: &mut dyn Watch,
     ) -> Vec<CheckedRow> {
         let mut progress = Progress::new(plan, rows, seed);
-        let mut together = true;
-        while let Some(first) = progress.found.iter().position(Option::is_none) {
-            let waiting = progress.waiting();
+        let (mut together, mut losses) = (true, 0);
+        while let Some(Turn { waiting, alone }) = progress.next_turn() {
+            let first = progress.indices[&waiting[0][0]];
             let known = progress.known();
             let request = CheckRequest {
                 protocol: PROTOCOL,
@@ -72,24 +75,48 @@ impl Checks for WorkerChecks<'_> {
                     progress.hear(reply, &waiting, &mut doing, watch);
                 })
             });
-            match (asked, doing.calling) {
-                (Err(error), Some(index)) if error.is_end() => {
-                    progress.blame(index, doing.attempt, &error);
-                }
-                // The compiler took the process along, and one source at a time tells whose fault it is.
-                (Err(error), None) if error.is_end() && together => together = false,
-                (Err(error), _) => {
+            let is_stuck = alone.is_none() && progress.known() == known;
+            match asked {
+                Err(error) if error.is_end() => match (doing.calling, doing.clearing) {
+                    (Some(index), _) => progress.accuse(index, doing, alone, &error),
+                    (None, true) => progress.suspect(doing, alone, &error),
+                    // The compiler may have taken the process along: one source at a time tells whose fault it is.
+                    (None, false) => {
+                        together = false;
+                        losses = if is_stuck { losses + 1 } else { 1 };
+                        if losses > MOST_PARDONS {
+                            progress.blame(first, None, &error);
+                            losses = 0;
+                        }
+                    }
+                },
+                Err(error) => {
                     progress.give_up(&format!("its check could not be made: {error}"));
                 }
-                (Ok(_), _) if progress.known() == known => {
+                Ok(_) if is_stuck => {
                     let row = CheckedRow::skipped("its check gave no answer".to_owned());
                     progress.note(first, row, Reach::Row);
                 }
-                (Ok(_), _) => {}
+                Ok(_) => progress.acquit(alone),
             }
         }
         progress.found.into_iter().flatten().collect()
     }
+}
+
+/// What the next worker is to do.
+struct Turn {
+    /// Rows, those of a cell together.
+    waiting: Vec<Vec<(usize, usize)>>,
+    /// The row that it is about, if it has a process of its own.
+    alone: Option<Suspect>,
+}
+
+/// A row that may have been the end of a process.
+struct Suspect {
+    index: usize,
+    /// Whose fault it may be if it is not this one's: rows that were checked in the same process before.
+    others: Vec<usize>,
 }
 
 /// What a worker was doing when it was last heard of.
@@ -99,6 +126,10 @@ struct Doing {
     calling: Option<usize>,
     /// What it was about to call.
     attempt: Option<Attempt>,
+    /// Whether it was giving back the data of rows that it had checked.
+    clearing: bool,
+    /// Those that it had checked.
+    checked: Vec<usize>,
 }
 
 /// Which rows something is to be known of.
@@ -139,21 +170,30 @@ struct Progress<'a> {
     hangs: HashMap<*const VariantEntry, usize>,
     /// How often the process of a row was ended by somebody else.
     pardons: HashMap<usize, u32>,
+    /// Rows that are to be checked alone.
+    suspects: Vec<Suspect>,
 }
 
 impl<'a> Progress<'a> {
     fn new(plan: &'a Plan, rows: &'a [(usize, usize)], seed: u64) -> Self {
         let indices = rows.iter().enumerate().map(|(index, row)| (*row, index)).collect();
         let found = vec![None; rows.len()];
-        let (hangs, pardons) = Default::default();
-        Progress { plan, rows, seed, found, indices, hangs, pardons }
+        let (hangs, pardons, suspects) = Default::default();
+        Progress { plan, rows, seed, found, indices, hangs, pardons, suspects }
     }
 
-    /// Rows of which nothing is known, those of a cell together.
-    fn waiting(&self) -> Vec<Vec<(usize, usize)>> {
+    /// A row that is to be checked alone, or all rows of which nothing is known; none when there is nothing to do.
+    fn next_turn(&mut self) -> Option<Turn> {
+        if let Some(suspect) = self.suspects.pop() {
+            return Some(Turn {
+                waiting: vec![vec![self.rows[suspect.index]]],
+                alone: Some(suspect),
+            });
+        }
         let unknown = self.rows.iter().zip(&self.found).filter(|(_, found)| found.is_none());
         let unknown: Vec<(usize, usize)> = unknown.map(|(row, _)| *row).collect();
-        unknown.chunk_by(|a, b| a.0 == b.0).map(<[_]>::to_vec).collect()
+        let waiting: Vec<_> = unknown.chunk_by(|a, b| a.0 == b.0).map(<[_]>::to_vec).collect();
+        (!waiting.is_empty()).then_some(Turn { waiting, alone: None })
     }
 
     /// How many rows something is known of.
@@ -176,14 +216,17 @@ impl<'a> Progress<'a> {
     ) {
         match reply {
             Reply::Calling(place) => {
-                *doing = Doing { calling: self.index(waiting, place), attempt: None };
+                (doing.calling, doing.attempt) = (self.index(waiting, place), None);
+                doing.clearing = place.row.is_none();
                 self.tell(doing.calling, watch);
             }
+            Reply::Called => (doing.calling, doing.clearing) = (None, false),
             Reply::Trying(attempt) => doing.attempt = Some(attempt),
             Reply::Overdue(overdue) => doing.calling = self.index(waiting, overdue.place),
             Reply::Checked(reply) => {
                 doing.calling = None;
                 if let Some(index) = self.index(waiting, reply.place) {
+                    doing.checked.push(index);
                     // Who broke its process, or its device, at any size would do so at every one.
                     let origin = reply.wrong.as_ref().map(|wrong| wrong.origin);
                     let spreads = reply.ends && origin == Some(Origin::Awkward);
@@ -222,6 +265,42 @@ impl<'a> Progress<'a> {
             }
         }
         self.found[index] = Some(row);
+    }
+
+    /// A process ended while a row was checked. Somebody who was checked there before may have written where it must not; so
+    /// the row is checked alone, unless that would be another long wait.
+    fn accuse(&mut self, index: usize, doing: Doing, alone: Option<Suspect>, error: &LinkError) {
+        if alone.is_some() || doing.checked.is_empty() || error.is_late() || error.is_by_others() {
+            return self.blame(index, doing.attempt, error);
+        }
+        let others = self.latest_of_kernel(index, &doing.checked);
+        self.suspects.push(Suspect { index, others });
+    }
+
+    /// A process ended while it gave back the data of rows that were right: somebody has written where it must not.
+    fn suspect(&mut self, doing: Doing, alone: Option<Suspect>, error: &LinkError) {
+        match (alone, doing.checked.last()) {
+            (Some(Suspect { index, .. }), _) => self.blame(index, None, error),
+            (None, Some(last)) => {
+                let rows = self.latest_of_kernel(*last, &doing.checked).into_iter();
+                let suspect = |index| Suspect { index, others: Vec::new() };
+                self.suspects.extend(rows.map(suspect));
+            }
+            (None, None) => {}
+        }
+    }
+
+    /// A row that was checked alone did nothing wrong; somebody else may have.
+    fn acquit(&mut self, alone: Option<Suspect>) {
+        let others = alone.into_iter().flat_map(|suspect| suspect.others);
+        self.suspects.extend(others.map(|index| Suspect { index, others: Vec::new() }));
+    }
+
+    /// Those of some rows that are of the same kernel as one of them: the last ones.
+    fn latest_of_kernel(&self, index: usize, rows: &[usize]) -> Vec<usize> {
+        let kernel = |index: usize| self.plan.cells[self.rows[index].0].kernel;
+        let same = rows.iter().rev().filter(|other| std::ptr::eq(kernel(**other), kernel(index)));
+        same.copied().take(MOST_SUSPECTS).collect()
     }
 
     /// Notes that the check of a row was the end of its process; one that may be innocent has another chance.

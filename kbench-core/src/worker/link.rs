@@ -83,26 +83,38 @@ pub enum LinkError {
 }
 
 impl LinkError {
-    /// Whether the process ended, by whatever it was doing.
-    pub fn is_end(&self) -> bool {
+    /// What a reply means that is no answer but an end.
+    pub(crate) fn of(reply: &Reply) -> Option<Self> {
+        match reply {
+            Reply::Failed(failed) if failed.ends => Some(LinkError::Resigned),
+            Reply::Overdue(overdue) => Some(LinkError::Overdue { seconds: overdue.seconds }),
+            _ => None,
+        }
+    }
+
+    /// Whether the process ended, by whatever it was doing, or lost its mind.
+    pub(crate) fn is_end(&self) -> bool {
         matches!(
             self,
-            LinkError::Ended { .. } | LinkError::Overdue { .. } | LinkError::Silent { .. }
+            LinkError::Ended { .. }
+                | LinkError::Overdue { .. }
+                | LinkError::Silent { .. }
+                | LinkError::Nonsense { .. }
         )
     }
 
     /// Whether somebody else may have ended the process: whoever was being called deserves another chance.
-    pub fn is_by_others(&self) -> bool {
+    pub(crate) fn is_by_others(&self) -> bool {
         matches!(self, LinkError::Ended { by_others: true, .. })
     }
 
     /// Whether the process ended because of the time that it took.
-    pub fn is_late(&self) -> bool {
+    pub(crate) fn is_late(&self) -> bool {
         matches!(self, LinkError::Overdue { .. } | LinkError::Silent { .. })
     }
 
     /// Who wants the run to end.
-    pub fn interrupt(&self) -> Option<Interrupt> {
+    pub(crate) fn interrupt(&self) -> Option<Interrupt> {
         match self {
             LinkError::Interrupted(interrupt) => Some(*interrupt),
             _ => None,

@@ -88,19 +88,21 @@ fn pass_on(pipe: impl Read, to: &mut impl Write, mut hand_over: impl FnMut(&str)
             Ok(0) | Err(_) => return,
             Ok(_) => {}
         }
-        let text = String::from_utf8_lossy(&line);
-        if let Some(panic) = text.strip_prefix(PANIC_NOTE) {
-            hand_over(panic);
-            continue;
-        }
+        // A note may follow what was printed without the end of a line.
+        let note = line.windows(PANIC_NOTE.len()).position(|part| part == PANIC_NOTE.as_bytes());
+        let printed = &line[..note.unwrap_or(line.len())];
+        let text = String::from_utf8_lossy(printed);
         if !text.trim().is_empty() {
             hand_over(&text);
         }
-        match left.map(|left| left.checked_sub(line.len())) {
+        if let Some(note) = note {
+            hand_over(&String::from_utf8_lossy(&line[note + PANIC_NOTE.len()..]));
+        }
+        match left.map(|left| left.checked_sub(printed.len())) {
             None => continue,
             Some(Some(rest)) => {
                 left = Some(rest);
-                let _ = to.write_all(&line);
+                let _ = to.write_all(printed);
             }
             Some(None) => {
                 left = None;
@@ -127,6 +129,11 @@ mod tests {
         let (out, lines) = passed(text.as_bytes());
         assert_eq!(out, "one\n\u{ff}two");
         assert_eq!(lines, ["one", "panicked at x.rs:1", "\u{ff}two"]);
+        let (out, lines) = passed(format!("a dot.{PANIC_NOTE}\nmore\n").as_bytes());
+        assert_eq!(
+            (out.as_str(), lines),
+            ("a dot.more\n", vec!["a dot.".into(), String::new(), "more".into()])
+        );
     }
 
     #[test]

@@ -36,6 +36,9 @@ pub(super) const MEMORY: &str = "KBENCH_WORKER_MEMORY";
 /// Share of the free memory that a worker may take: the rest is for the controller, and for whoever else is there.
 const MEMORY_SHARE: f64 = 0.9;
 
+/// A worker may take this many bytes however little seems to be free: with less it could not even say so.
+const LEAST_MEMORY: usize = 256 << 20;
+
 /// A worker that has nothing more to do ends by itself within this time, or is ended.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -74,9 +77,11 @@ impl Processes {
     fn start(&self, launch: u64) -> io::Result<Process> {
         let mut draw = SplitMix(self.seed ^ launch.rotate_left(32));
         let padding = "x".repeat(draw.below(ENVIRONMENT_SHIFT) as usize);
-        let memory = free_memory().map(|bytes| (bytes as f64 * MEMORY_SHARE) as usize);
+        let share = |bytes: u64| ((bytes as f64 * MEMORY_SHARE) as usize).max(LEAST_MEMORY);
+        let memory = free_memory().map(share);
         let (requests, theirs) = UnixStream::pair()?;
         requests.set_read_timeout(Some(TICK))?;
+        requests.set_write_timeout(Some(TICK))?;
         let replies = BufReader::new(requests.try_clone()?);
         let (pipe, printed) = io::pipe()?;
         let mut command = Command::new(&self.program);
@@ -128,19 +133,13 @@ impl Link for Process {
         let silence = request.longest_silence(self.timeout);
         let mut line = serde_json::to_string(request).map_err(io::Error::from)?;
         line.push('\n');
-        if self.requests.write_all(line.as_bytes()).is_err() {
-            return Err(self.ended());
-        }
+        self.send(line.as_bytes(), silence)?;
         loop {
             let reply = self.reply(silence, hear)?;
             if reply.is_last() {
                 return conclude(reply);
             }
-            let error = match &reply {
-                Reply::Failed(failed) if failed.ends => Some(LinkError::Resigned),
-                Reply::Overdue(overdue) => Some(LinkError::Overdue { seconds: overdue.seconds }),
-                _ => None,
-            };
+            let error = LinkError::of(&reply);
             hear(reply);
             if let Some(error) = error {
                 return Err(error);
@@ -150,6 +149,33 @@ impl Link for Process {
 }
 
 impl Process {
+    /// Sends a request, which a worker that does not read may not have room for.
+    fn send(&mut self, mut bytes: &[u8], silence: Duration) -> Result<(), LinkError> {
+        let asked = Instant::now();
+        while !bytes.is_empty() {
+            match self.requests.write(bytes) {
+                Ok(taken) => bytes = &bytes[taken..],
+                Err(error) if is_pause(error.kind()) => {
+                    if let Some(interrupt) = interrupted() {
+                        return Err(LinkError::Interrupted(interrupt));
+                    }
+                    self.check_silence(asked, silence)?;
+                }
+                Err(_) => return Err(self.ended()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends a worker that has been silent for too long.
+    fn check_silence(&mut self, since: Instant, longest: Duration) -> Result<(), LinkError> {
+        if since.elapsed() < longest {
+            return Ok(());
+        }
+        self.group.kill();
+        Err(LinkError::Silent { seconds: since.elapsed().as_secs_f64() })
+    }
+
     /// The next reply, before the worker has been silent for too long.
     fn reply(
         &mut self,
@@ -158,17 +184,13 @@ impl Process {
     ) -> Result<Reply, LinkError> {
         let asked = Instant::now();
         loop {
-            match self.next_reply()? {
-                Some(reply) => return Ok(reply),
-                None if asked.elapsed() >= silence => {
-                    self.group.kill();
-                    return Err(LinkError::Silent { seconds: asked.elapsed().as_secs_f64() });
-                }
-                None => {}
-            }
             if let Some(interrupt) = interrupted() {
                 self.hear_out(hear);
                 return Err(LinkError::Interrupted(interrupt));
+            }
+            match self.next_reply()? {
+                Some(reply) => return Ok(reply),
+                None => self.check_silence(asked, silence)?,
             }
         }
     }

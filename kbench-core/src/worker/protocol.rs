@@ -439,13 +439,23 @@ impl Request {
         const CALLS: u32 = 8;
         /// A process needs time to start, to open a device, to compare results.
         const OTHERWISE: Duration = Duration::from_secs(30);
-        let seconds = match self {
-            // Blocks are told of when there are many.
-            Request::Measure(visits) => Duration::try_from_secs_f64(2.0 * visits.seconds.max(0.0)),
-            _ => return timeout.saturating_mul(CALLS).saturating_add(OTHERWISE),
+        let Request::Measure(visits) = self else {
+            return timeout.saturating_mul(CALLS).saturating_add(OTHERWISE);
         };
-        let visits = seconds.unwrap_or(Duration::MAX);
-        timeout.saturating_mul(2).saturating_add(visits).saturating_add(OTHERWISE)
+        // Blocks are told of when there are many. The first one is taken however little time there is.
+        let seconds = 2.0 * (visits.seconds.max(0.0) + visits.longest_block());
+        let measuring = Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX);
+        timeout.saturating_mul(2).saturating_add(measuring).saturating_add(OTHERWISE)
+    }
+}
+
+impl Visits {
+    /// Seconds that a block of the longest cell should take, with the samples before it that are not reported.
+    fn longest_block(&self) -> f64 {
+        let seconds = |visit: &Visit| -> f64 {
+            visit.rows.iter().map(|row| 3.0 * row.calibration.sample_cost().as_secs_f64()).sum()
+        };
+        self.cells.iter().map(seconds).fold(0.0, f64::max)
     }
 }
 

@@ -433,8 +433,8 @@ fn improvised((every, last): (u32, u32), cells: Vec<CellRequest>, together: bool
     let vigil = Vigil::new();
     let outcome = checker::check(&registry, &mut workshop, &vigil, &request, &mut |reply| {
         said.push(match reply {
-            Reply::Trying(_) => return,
-            Reply::Calling(Place { cell, row }) => format!("call {cell}.{}", row.unwrap_or(9)),
+            Reply::Trying(_) | Reply::Called | Reply::Calling(Place { row: None, .. }) => return,
+            Reply::Calling(Place { cell, row: Some(row) }) => format!("call {cell}.{row}"),
             Reply::Checked(CheckedReply {
                 place: Place { cell, row }, wrong: None, ends, ..
             }) => {

@@ -81,6 +81,20 @@ impl Vigil {
         task.limit = task.timeout.min(WHILE).saturating_add(expected.mul_f64(SLACK));
     }
 
+    /// So many calls as make a sample come next, the first ones of this process perhaps: they have the time of a call, and
+    /// that of a sample where it is longer.
+    pub(super) fn watch_calls(&self, place: Place, expected: Duration) {
+        self.watch_sample(place, expected);
+        let mut task = self.task();
+        task.limit = task.limit.max(task.timeout);
+    }
+
+    /// Nothing is called that a row is to blame for.
+    pub(super) fn watch_nothing(&self) {
+        let mut task = self.task();
+        (task.place, task.limit) = (None, task.timeout);
+    }
+
     /// Nobody wants more than what is finished.
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::SeqCst);
@@ -148,6 +162,10 @@ mod tests {
         assert_eq!(vigil.task().limit, USUAL_TIMEOUT);
         vigil.watch_sample(place, Duration::from_millis(10));
         assert_eq!(vigil.task().limit, WHILE + Duration::from_millis(200));
+        vigil.watch_calls(place, Duration::from_secs(1));
+        assert_eq!(vigil.task().limit, USUAL_TIMEOUT);
+        vigil.watch_calls(place, Duration::from_secs(100));
+        assert_eq!(vigil.task().limit, WHILE + Duration::from_secs(2000));
         vigil.set_timeout(Duration::from_millis(500));
         vigil.watch_sample(place, Duration::ZERO);
         assert_eq!(vigil.task().limit, Duration::from_millis(500));

@@ -103,7 +103,7 @@ impl Bench {
     fn measure_beside(&self, now: &dyn Launcher, past: &dyn Launcher) -> Measured {
         let has = |cell: &crate::plan::Cell| vec![true; cell.rows.len()];
         let rows: Vec<Vec<bool>> = self.plan.cells.iter().map(has).collect();
-        self.measure_with(&Duet { now, past, seed: 1 }, &Rules::default(), &rows)
+        self.measure_with(&Duet::new(now, past, 1), &Rules::default(), &rows)
     }
 
     fn measure_by(&self, launcher: &dyn Launcher, judge: &dyn Judge) -> Measured {

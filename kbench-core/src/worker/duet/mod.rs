@@ -13,26 +13,34 @@
 
 mod side;
 
-use std::collections::BTreeSet;
+use std::cell::Cell;
+use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
 use self::side::{Numbers, Side};
 use crate::worker::Order;
-use crate::worker::link::{Launcher, Link, LinkError};
+use crate::worker::link::{Launcher, Link, LinkError, MOST_PARDONS};
 use crate::worker::protocol::{
-    Block, CellRequest, Done, FailedRow, Preparation, Program, Reply, Request, Visit, VisitedBlock,
-    Visits,
+    Block, CellRequest, Done, FailedRow, Preparation, Program, Reply, Request, RowRequest, Visit,
+    VisitedBlock, Visits,
 };
 use crate::worker::quiet::Quiet;
 
 /// Launches of two programs at once.
 pub struct Duet<'a> {
-    /// The program of today.
-    pub now: &'a dyn Launcher,
-    /// The older one.
-    pub past: &'a dyn Launcher,
+    now: &'a dyn Launcher,
+    past: &'a dyn Launcher,
     /// Seed of who comes first.
-    pub seed: u64,
+    seed: u64,
+    /// How often the older program ended, and nobody knows whose fault it was.
+    losses: Cell<u32>,
+}
+
+impl<'a> Duet<'a> {
+    /// The program of today, the older one, and the seed of who comes first.
+    pub fn new(now: &'a dyn Launcher, past: &'a dyn Launcher, seed: u64) -> Self {
+        Duet { now, past, seed, losses: Cell::new(0) }
+    }
 }
 
 impl Launcher for Duet<'_> {
@@ -40,8 +48,8 @@ impl Launcher for Duet<'_> {
         let now = Side::new(self.now.launch(launch)?, Program::Now);
         let order = Order::new(self.seed.rotate_left(29), launch);
         let (past, lost, failed) = (None, None, BTreeSet::new());
-        let mut pair = Pair { now, past, launcher: self.past, launch, lost, order, failed };
-        pair.start_past();
+        let mut pair = Pair { now, past, duet: self, launch, lost, order, failed };
+        pair.start_past()?;
         Ok(Box::new(pair))
     }
 
@@ -55,7 +63,7 @@ struct Pair<'a> {
     now: Side<'a>,
     past: Option<Side<'a>>,
     /// Where another of the older program comes from.
-    launcher: &'a dyn Launcher,
+    duet: &'a Duet<'a>,
     launch: u64,
     /// Why the older program is not there any more.
     lost: Option<String>,
@@ -80,16 +88,18 @@ impl Link for Pair<'_> {
 }
 
 impl Pair<'_> {
-    /// Starts the older program, or notes why it cannot be.
-    fn start_past(&mut self) {
-        match self.launcher.launch(self.launch) {
+    /// Starts the older program, or notes why it cannot be; an error where nobody wants to go on.
+    fn start_past(&mut self) -> Result<(), LinkError> {
+        match self.duet.past.launch(self.launch) {
             Ok(link) => self.past = Some(Side::new(link, Program::Past)),
+            Err(error) if error.interrupt().is_some() => return Err(error),
             Err(error) => (self.past, self.lost) = (None, Some(error.to_string())),
         }
+        Ok(())
     }
 
-    /// Lets both make their data. Cells that are calibrated are first made by the program of today: what it leaves out for
-    /// want of time, the older one need not make.
+    /// Lets both make their data. Cells that are calibrated are first made by the program of today: cells and rows that it
+    /// leaves out for want of time, the older one leaves out, too.
     fn prepare(
         &mut self,
         preparation: &Preparation,
@@ -98,53 +108,62 @@ impl Pair<'_> {
         self.failed.clear();
         let mut done = Done::default();
         let past_is_first = preparation.calibrate.is_none() && self.order.permutation(2)[0] == 1;
+        let mut wanted = all_rows(&preparation.cells, Program::Past);
         if past_is_first {
-            self.prepare_past(preparation, &mut done, hear);
+            self.prepare_past(preparation, &wanted, &mut done, hear)?;
         }
         let cells = self.now.take(&preparation.cells, |_, _| true);
         if !cells.is_empty() {
             let request = Request::Prepare(Preparation { cells, ..preparation.clone() });
-            add(&mut done, self.now.ask(&request, hear)?);
+            let mut found = HashSet::new();
+            let asked = self.now.ask(&request, &mut |reply| {
+                if let Reply::Prepared(prepared) = &reply {
+                    let rows = prepared.calibrations.iter().enumerate();
+                    found.extend(
+                        rows.filter_map(|(row, found)| found.map(|_| (prepared.cell, row))),
+                    );
+                }
+                hear(reply);
+            })?;
+            add(&mut done, asked);
+            if preparation.calibrate.is_some() {
+                wanted = former_selves(&preparation.cells, &found, wanted);
+            }
         }
         if !past_is_first {
-            self.prepare_past(preparation, &mut done, hear);
+            self.prepare_past(preparation, &wanted, &mut done, hear)?;
         }
         Ok(done)
     }
 
     /// Lets the older program make its data. A row that ends it is left out, and the others have another process; that comes
-    /// to an end, because each time a row fails.
+    /// to an end, because each time a row fails, or there is one more loss.
     fn prepare_past(
         &mut self,
         preparation: &Preparation,
+        wanted: &BTreeSet<Numbers>,
         done: &mut Done,
         hear: &mut dyn FnMut(Reply),
-    ) {
-        let is_left_out =
-            |number: usize| self.now.cells.iter().any(|c| c.number == number && !c.is_prepared);
-        let wanted: Vec<usize> =
-            (0..preparation.cells.len()).filter(|number| !is_left_out(*number)).collect();
+    ) -> Result<(), LinkError> {
         loop {
-            let failed = self.failed.clone();
-            let is_meant = |number: usize, row: usize| {
-                wanted.contains(&number) && !failed.contains(&(number, row))
-            };
+            let meant: BTreeSet<Numbers> = wanted.difference(&self.failed).copied().collect();
             let Some(past) = self.past.as_mut() else {
-                let mut rows = all_past_rows(&preparation.cells);
-                rows.retain(|(number, row)| is_meant(*number, *row));
-                return self.give_up(&rows, hear);
+                self.give_up(&Vec::from_iter(meant), hear);
+                return Ok(());
             };
+            let is_meant = |number: usize, row: usize| meant.contains(&(number, row));
             let cells = past.take(&preparation.cells, is_meant);
             if cells.is_empty() {
-                return;
+                return Ok(());
             }
+            let before = (self.failed.len(), self.duet.losses.get());
             let request = Request::Prepare(patient(Preparation { cells, ..preparation.clone() }));
-            self.ask_past(&request, done, hear);
+            self.ask_past(&request, done, hear)?;
             if self.past.is_some() {
-                return;
+                return Ok(());
             }
-            if self.failed.len() > failed.len() {
-                self.start_past();
+            if (self.failed.len(), self.duet.losses.get()) != before {
+                self.start_past()?;
             }
         }
     }
@@ -192,10 +211,12 @@ impl Pair<'_> {
         done: &mut Done,
         hear: &mut dyn FnMut(Reply),
     ) -> Result<Vec<Block>, LinkError> {
+        let announce = limits.announce || self.duet.losses.get() > 0;
         let ask = |visit, processor| {
             Request::Measure(Visits {
                 cells: vec![visit],
                 settle: true,
+                announce,
                 processor,
                 ..limits.clone()
             })
@@ -221,21 +242,21 @@ impl Pair<'_> {
             {
                 let request = ask(own, processor);
                 processor =
-                    self.ask_past(&request, done, &mut |reply| keep(&mut past, reply, hear));
+                    self.ask_past(&request, done, &mut |reply| keep(&mut past, reply, hear))?;
             }
         }
         Ok(together(now, past))
     }
 
-    /// Asks the older program; should it end, its rows fail, and the other goes on alone.
-    /// Gives the processor on which it was.
+    /// Asks the older program; should it end, whoever it was calling fails, and the other goes on alone until the next launch.
+    /// Gives the processor on which it was; an error where nobody wants to go on.
     fn ask_past(
         &mut self,
         request: &Request,
         done: &mut Done,
         hear: &mut dyn FnMut(Reply),
-    ) -> Option<usize> {
-        let past = self.past.as_mut()?;
+    ) -> Result<Option<usize>, LinkError> {
+        let Some(past) = self.past.as_mut() else { return Ok(None) };
         let failed = &mut self.failed;
         let asked = past.ask(request, &mut |reply| {
             note(failed, &reply);
@@ -244,16 +265,25 @@ impl Pair<'_> {
         match asked {
             Ok(asked) => {
                 add(done, asked);
-                asked.processor
+                Ok(asked.processor)
             }
+            Err(error) if error.interrupt().is_some() => Err(error),
             Err(error) => {
-                // Who gave up has said which row it was.
-                let resigned = matches!(error, LinkError::Resigned);
-                let guilty = if resigned { Vec::new() } else { past.guilty() };
+                let losses = &self.duet.losses;
+                let is_unclear = error.is_by_others() || past.calling.is_none();
+                let guilty = match error {
+                    // Who gave up has said which row it was.
+                    LinkError::Resigned => Vec::new(),
+                    _ if is_unclear && losses.get() < MOST_PARDONS => {
+                        losses.set(losses.get() + 1);
+                        Vec::new()
+                    }
+                    _ => past.guilty(),
+                };
                 self.lost = Some(error.to_string());
                 self.past = None;
                 self.give_up(&guilty, hear);
-                None
+                Ok(None)
             }
         }
     }
@@ -280,12 +310,28 @@ fn patient(mut preparation: Preparation) -> Preparation {
     preparation
 }
 
-fn all_past_rows(cells: &[CellRequest]) -> Vec<Numbers> {
+/// The rows of one program.
+fn all_rows(cells: &[CellRequest], program: Program) -> BTreeSet<Numbers> {
     let of_cell = |(number, cell): (usize, &CellRequest)| -> Vec<Numbers> {
-        let is_past = |row: &usize| cell.rows[*row].program == Program::Past;
-        (0..cell.rows.len()).filter(is_past).map(|row| (number, row)).collect()
+        let is_own = |row: &usize| cell.rows[*row].program == program;
+        (0..cell.rows.len()).filter(is_own).map(|row| (number, row)).collect()
     };
     cells.iter().enumerate().flat_map(of_cell).collect()
+}
+
+/// Those of the older program's rows that are wanted: where today's program has calibrated the same.
+fn former_selves(
+    cells: &[CellRequest],
+    found: &HashSet<Numbers>,
+    mut wanted: BTreeSet<Numbers>,
+) -> BTreeSet<Numbers> {
+    let name = |(number, row): &Numbers| {
+        let RowRequest { variant, threads, mode, .. } = &cells[*number].rows[*row];
+        (*number, variant, *threads, *mode)
+    };
+    let today: HashSet<_> = found.iter().map(name).collect();
+    wanted.retain(|numbers| today.contains(&name(numbers)));
+    wanted
 }
 
 /// Keeps blocks back until both have theirs, and passes everything else on.
