@@ -291,23 +291,23 @@ fn parse(line: &[u8]) -> Result<Reply, LinkError> {
 mod tests {
     use super::*;
 
+    /// A worker that reads nothing, and the other end of the channel.
+    fn deaf(command: &mut Command) -> (Process, UnixStream) {
+        let (requests, theirs) = UnixStream::pair().expect("a socket");
+        requests.set_write_timeout(Some(Duration::from_millis(20))).expect("a time");
+        let replies = BufReader::new(requests.try_clone().expect("a socket"));
+        let group = ProcessGroup::start(command).expect("a process");
+        let (pipe, _) = io::pipe().expect("a pipe");
+        let (line, output) = (Vec::new(), Output::of(pipe));
+        let (memory, timeout) = (None, USUAL_TIMEOUT);
+        (Process { group, requests, replies, line, output, memory, timeout }, theirs)
+    }
+
     /// A worker that says something and ends.
     fn last_words(words: &str) -> LinkError {
-        let (requests, mut theirs) = UnixStream::pair().expect("a socket");
-        let replies = BufReader::new(requests.try_clone().expect("a socket"));
-        let group = ProcessGroup::start(&mut Command::new("true")).expect("a process");
-        let (pipe, _) = io::pipe().expect("a pipe");
+        let (mut process, mut theirs) = deaf(&mut Command::new("true"));
         theirs.write_all(words.as_bytes()).expect("room for a line");
         // The request is read by nobody, but finds the channel open; then the channel ends.
-        let mut process = Process {
-            group,
-            requests,
-            replies,
-            line: Vec::new(),
-            output: Output::of(pipe),
-            memory: None,
-            timeout: USUAL_TIMEOUT,
-        };
         theirs.shutdown(Shutdown::Write).expect("open");
         process.ask(&Request::Recheck, &mut |_| {}).expect_err("no last reply")
     }
@@ -320,5 +320,14 @@ mod tests {
         }
         let error = last_words("hello\n");
         assert!(matches!(error, LinkError::Nonsense { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_worker_that_does_not_read_is_not_waited_for_without_end() {
+        let (mut process, _theirs) = deaf(Command::new("sleep").arg("600"));
+        let request = vec![b' '; 16 << 20];
+        let error = process.send(&request, Duration::from_millis(100)).expect_err("no room");
+        assert!(matches!(error, LinkError::Silent { .. }), "{error}");
+        assert!(process.group.has_ended());
     }
 }

@@ -462,6 +462,31 @@ impl Visits {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::Calls;
+
+    #[test]
+    fn a_long_block_is_a_long_silence() {
+        let calibration = RowCalibration {
+            calls: Calls::once(1),
+            wash_out: 0,
+            overhead: 0.0,
+            estimate: 2e9,
+            returned_bytes: 0,
+            preparation: 0.0,
+            fewest: 1,
+        };
+        let rows = (0..60).map(|row| VisitRow { row, calibration }).collect();
+        let visits = Visits {
+            cells: vec![Visit { cell: 0, blocks: 1, rows }],
+            seconds: 10.0,
+            quiet: None,
+            announce: false,
+            settle: false,
+            processor: None,
+        };
+        let longest = Request::Measure(visits).longest_silence(Duration::from_secs(60));
+        assert!(longest > Duration::from_secs(3 * 60 * 2), "{longest:?}");
+    }
 
     #[test]
     fn figures_that_no_worker_finds_are_no_reply() {

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use super::devices::Workshop;
 use super::watchdog::Vigil;
 use super::*;
-use crate::check::{Checks, Coverage, Standing};
+use crate::check::{CheckedRow, Checks, Coverage, Standing};
 use crate::kernel::{Caller, Mode, Routine, serial};
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
@@ -357,6 +357,125 @@ fn rows_that_were_put_off_by_a_worker_that_ended_are_for_the_next_one() {
         Ok(Done::default())
     };
     assert_eq!(admitted_by(vec![breaks, all_are_right]).0, [true, true]);
+}
+
+/// The process ended.
+fn crash() -> LinkError {
+    LinkError::Ended { how: "SIGABRT".into(), by_others: false, words: None }
+}
+
+/// Has three rows checked by workers that answer as told; gives which of them are right.
+fn judged_by(answers: Vec<Answers>) -> [bool; 3] {
+    let variants = [("double", 1), ("fast", 2), ("faster", 3)];
+    let variants = variants.map(|(name, line)| variant_of_double(name, line, right));
+    let registry = Registry::of(variants).expect("fine");
+    let plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
+    let launcher = Scripted { answers: RefCell::new(answers), together: RefCell::default() };
+    let device = DeviceRequest::default();
+    let mut checks = WorkerChecks { launcher: &launcher, device, timeout: USUAL_TIMEOUT };
+    let found = checks.check(&plan, &[(0, 0), (0, 1), (0, 2)], Coverage::EverySize, 1, &mut ());
+    assert!(launcher.answers.borrow().is_empty(), "every worker is needed");
+    let is_right = |row: &CheckedRow| matches!(row.standing, Standing::Admitted);
+    <[bool; 3]>::try_from(found.iter().map(is_right).collect::<Vec<_>>()).expect("three")
+}
+
+/// The row of a cell is right.
+fn right_row(row: usize) -> Reply {
+    let Reply::Checked(reply) = checked(0, false) else { unreachable!() };
+    Reply::Checked(CheckedReply { place: Place { cell: 0, row: Some(row) }, ..reply })
+}
+
+fn calling(row: Option<usize>) -> Reply {
+    Reply::Calling(Place { cell: 0, row })
+}
+
+#[test]
+fn a_row_is_checked_alone_before_it_is_blamed_for_what_another_may_have_done() {
+    let second_breaks: Answers = |_, hear| {
+        hear(right_row(0));
+        hear(calling(Some(1)));
+        Err(crash())
+    };
+    let breaks_alone: Answers = |request, hear| {
+        assert_eq!(request.cells[0].rows.len(), 1);
+        hear(calling(Some(0)));
+        Err(crash())
+    };
+    let is_right: Answers = |request, hear| {
+        assert_eq!(request.cells[0].rows.len(), 1);
+        all_are_right(request, hear)
+    };
+    // The accused has done it.
+    let found = judged_by(vec![second_breaks, breaks_alone, is_right]);
+    assert_eq!(found, [true, false, true]);
+    // It was the one before it, which breaks when its data is given back.
+    let breaks_late: Answers = |_, hear| {
+        hear(right_row(0));
+        hear(calling(None));
+        Err(crash())
+    };
+    let found = judged_by(vec![second_breaks, is_right, breaks_late, is_right]);
+    assert_eq!(found, [false, true, true]);
+}
+
+#[test]
+fn who_spoils_the_heap_is_found_when_its_data_is_given_back() {
+    let breaks_late: Answers = |request, hear| {
+        (0..request.cells[0].rows.len()).for_each(|row| hear(right_row(row)));
+        hear(calling(None));
+        Err(crash())
+    };
+    let is_right: Answers = |request, hear| {
+        assert_eq!(request.cells[0].rows.len(), 1);
+        all_are_right(request, hear)
+    };
+    // The last one is tried first.
+    let alone: [Answers; 3] = [is_right, breaks_late, is_right];
+    let found = judged_by([&[breaks_late][..], &alone].concat());
+    assert_eq!(found, [true, false, true]);
+}
+
+#[test]
+fn workers_that_end_before_they_call_anybody_cost_one_row_and_not_all() {
+    let ends: Answers = |_, _| Err(crash());
+    let rest: Answers = |request, hear| {
+        (0..request.cells[0].rows.len()).for_each(|row| hear(right_row(row)));
+        Ok(Done::default())
+    };
+    assert_eq!(judged_by(vec![ends, ends, rest]), [true; 3], "twice is bad luck");
+    assert_eq!(judged_by(vec![ends, ends, ends, rest]), [false, true, true]);
+}
+
+#[test]
+fn a_worker_that_makes_no_sense_costs_the_row_that_it_was_calling() {
+    let babbles: Answers = |_, hear| {
+        hear(calling(Some(0)));
+        let error = serde_json::from_str::<Reply>("hello").expect_err("no reply");
+        Err(LinkError::Nonsense { line: "hello".into(), error })
+    };
+    let rest: Answers = |request, hear| {
+        assert_eq!(request.cells[0].rows.len(), 2);
+        (0..2).for_each(|row| hear(right_row(row)));
+        Ok(Done::default())
+    };
+    assert_eq!(judged_by(vec![babbles, rest]), [false, true, true]);
+}
+
+/// The reference of a kernel may take as long as any call, and is nobody's fault.
+#[test]
+fn references_are_announced_before_results_are_looked_at_once_more() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
+    let replies = answers(&mut worker, &Request::Recheck);
+    let told: Vec<Option<Option<usize>>> = replies
+        .iter()
+        .map(|reply| match reply {
+            Reply::Calling(place) => Some(place.row),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [Some(None), None, Some(Some(0)), None, Some(Some(1)), None, None]);
 }
 
 /// The examples of the document are requests and replies of this very protocol.

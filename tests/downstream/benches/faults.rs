@@ -49,11 +49,20 @@ fault!(deadlocks_pool, |_, _| wait_for_nobody());
 fault!(takes_all_memory, |_, _| std::hint::black_box(vec![1u8; 1 << 46]).truncate(1));
 fault!(is_nan, |_, y: &mut [f32]| y.fill(f32::NAN));
 fault!(changes_input, |x: &[f32], _| change(x));
+fault!(overruns, |_, y: &mut [f32]| write_past(y));
 fault!(prints, |_, _| println!("kernels may print"));
 
 fn write_to_nowhere() {
     // SAFETY: none; it is a fault that is meant, in a process of its own.
     unsafe { std::ptr::null_mut::<u8>().wrapping_add(8).write_volatile(1) }
+}
+
+/// Some elements too many, as when a loop over vectors does not care for the rest.
+fn write_past(y: &mut [f32]) {
+    for place in y.len()..y.len() + 4 {
+        // SAFETY: none; it is a fault that is meant, in a process of its own.
+        unsafe { y.as_mut_ptr().wrapping_add(place).write_volatile(1.5) }
+    }
 }
 
 fn sleep_for_ever() {

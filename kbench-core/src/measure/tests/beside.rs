@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 
 use super::*;
+use crate::system::Interrupt;
 use crate::worker::Program;
 
 /// What was asked of which program, and how that ended.
@@ -124,4 +125,78 @@ fn what_befalls_an_older_program_costs_its_own_rows_alone() {
             assert!(rows[cell.past_of(0)].failure.is_some(), "{rows:?}");
         }
     }
+}
+
+/// Workers that answer, until those of some launches end while they measure.
+struct Mortal<'r> {
+    registry: &'r Registry,
+    end: fn(launch: u64) -> Option<LinkError>,
+    /// Requests to measure that were made.
+    asked: Counter<usize>,
+}
+
+impl Launcher for Mortal<'_> {
+    fn launch(&self, launch: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+        Ok(Box::new(MortalLink(self, Worker::new(self.registry), launch)))
+    }
+
+    fn is_fresh(&self) -> bool {
+        true
+    }
+}
+
+struct MortalLink<'r>(&'r Mortal<'r>, Worker<'r>, u64);
+
+impl Link for MortalLink<'_> {
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+        let MortalLink(Mortal { end, asked, .. }, worker, launch) = self;
+        if let Request::Measure(_) = request {
+            asked.set(asked.get() + 1);
+            if asked.get().is_multiple_of(4)
+                && let Some(error) = end(*launch)
+            {
+                return Err(error);
+            }
+        }
+        worker.ask(request, hear)
+    }
+}
+
+/// The rows of an older program that failed, and whether all of them were measured, when its workers end like this.
+fn beside_mortals(end: fn(u64) -> Option<LinkError>) -> (Vec<String>, bool, Measured) {
+    let effort = Effort { samples: Some(16), launches: Some(4), ..Effort::default() };
+    let bench = Bench::new(&pair(), effort);
+    let past = Mortal { registry: &bench.registry, end, asked: Counter::new(0) };
+    let measured = bench.measure_beside(&Again(&bench.registry), &past);
+    let mut failures = Vec::new();
+    let mut is_measured = true;
+    for (index, cell) in bench.plan.cells.iter().enumerate() {
+        for row in [0, 1].map(|row| cell.past_of(row)) {
+            failures.extend(measured.rows[index][row].failure.clone());
+            is_measured &= measured.measurement.has(index, row);
+        }
+    }
+    (failures, is_measured, measured)
+}
+
+fn killed() -> LinkError {
+    LinkError::Ended { how: "SIGKILL".into(), by_others: true, words: None }
+}
+
+#[test]
+fn an_older_program_that_somebody_kills_loses_a_launch_and_no_row() {
+    let (failures, is_measured, measured) = beside_mortals(|launch| (launch == 1).then(killed));
+    assert!(failures.is_empty() && is_measured, "{failures:?}");
+    assert_eq!(measured.measurement.launches.len(), 4);
+    let (failures, _, _) = beside_mortals(|_| Some(killed()));
+    assert!(!failures.is_empty(), "the third time is no accident");
+}
+
+#[test]
+fn an_interrupt_while_an_older_program_is_measured_loses_nothing_of_it() {
+    let (failures, is_measured, measured) = beside_mortals(|launch| {
+        (launch == 2).then_some(LinkError::Interrupted(Interrupt::Keyboard))
+    });
+    assert!(failures.is_empty() && is_measured, "{failures:?}");
+    assert_eq!(measured.interrupted, Some(Interrupt::Keyboard));
 }
