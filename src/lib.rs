@@ -153,7 +153,7 @@ pub use kbench_macros::dispatch;
 pub use kbench_core::{
     Configuration, DEFAULT_SEED, Journal, Past, Suite, SuiteError, Workers, baseline, check,
     crossover, cuda, environment, gate, gauge, harness, infer, kernel, main, measure, plan,
-    registry, report, store, system, tuning, value, watch, worker,
+    registry, report, store, tuning, value, watch, worker,
 };
 
 #[cfg(feature = "run")]

@@ -1,7 +1,8 @@
 //! What the README shows is what the repository has.
 
-use kbench::harness::Exit;
-use kbench::system::Interrupt;
+use std::path::Path;
+
+use kbench::harness::{Exit, Interrupt};
 
 const README: &str = include_str!("../README.md");
 
@@ -132,4 +133,43 @@ fn its_commands_use_flags_that_exist() {
         count += 1;
     }
     assert!(count >= 6, "the README shows some flags");
+}
+
+/// Every source below a folder, with its path.
+fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() && !path.ends_with("target") {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push((path.display().to_string(), std::fs::read_to_string(&path).expect("text")));
+        }
+    }
+}
+
+#[test]
+fn every_test_that_the_page_about_reliability_names_is_there() {
+    let page = include_str!("../docs/reliability.md");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    ["tests", "campaign/tests", "kbench-core"].map(|name| sources(&root.join(name), &mut all));
+    let mut count = 0;
+    for row in page.lines().filter(|line| line.starts_with("| ") && !line.starts_with("| fault ")) {
+        let proof = row.trim_end_matches(" |").rsplit(" | ").next().expect("a last column");
+        let names: Vec<&str> = proof.split('`').skip(1).step_by(2).collect();
+        assert!(!names.is_empty(), "nothing proves this: {row}");
+        for name in names {
+            count += 1;
+            let Some((place, test)) = name.rsplit_once("::") else {
+                assert!(root.join(name).exists(), "there is no {name}");
+                continue;
+            };
+            let place = format!("/{}", place.trim_end_matches("::tests").replace("::", "/"));
+            let is_there = all
+                .iter()
+                .any(|(path, text)| path.contains(&place) && text.contains(&format!("fn {test}(")));
+            assert!(is_there, "there is no test `{name}`");
+        }
+    }
+    assert!(count > 40, "{count}");
 }

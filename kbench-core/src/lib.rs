@@ -39,7 +39,6 @@ pub mod plan;
 pub mod registry;
 pub mod report;
 pub mod store;
-pub mod system;
 pub mod tuning;
 pub mod value;
 pub mod watch;
@@ -49,6 +48,7 @@ mod accelerator;
 mod calendar;
 mod hash;
 mod suite;
+mod system;
 mod visible;
 mod workers;
 

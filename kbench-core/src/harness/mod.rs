@@ -15,11 +15,15 @@ mod help;
 mod keep;
 mod options;
 mod output;
+mod selected;
 mod stored;
 mod tune;
+mod values;
 
 pub use exit::Exit;
 pub use options::DefaultMode;
+
+pub use crate::system::Interrupt;
 
 use std::process::ExitCode;
 

@@ -1,9 +1,7 @@
 //! From values of flags to what the run does.
 
-use std::env;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use super::against::Foreign;
 use super::arguments::Arguments;
@@ -12,13 +10,15 @@ use super::flags::FLAGS;
 use super::gate;
 use super::keep::USUAL_RUNS;
 use super::output::{Export, has_folder};
+use super::selected::selection;
+use super::values::{at_least, folder, one_of, whole};
 use crate::Configuration;
 use crate::crossover::Search;
 use crate::gate::{Policy, PolicyError};
 use crate::infer::Rules;
-use crate::kernel::{self, Backend};
+use crate::kernel;
 use crate::measure::{Effort, Isolation};
-use crate::plan::{AxisOverride, Ignored, Partition, Selection, SizeFilter, nearest};
+use crate::plan::{Ignored, nearest};
 use crate::report::{Style, TestFormat};
 use crate::store::check_name;
 use crate::worker::{DeviceRequest, USUAL_TIMEOUT};
@@ -84,40 +84,8 @@ impl Options {
         let arguments = Arguments::parse(words, variables)?;
         let quiet = arguments.is_on("quiet");
         let tune = arguments.is_on("tune");
-        if tune && arguments.is_on("no-search") {
-            return Err("--tune needs the search that --no-search leaves out; give one".into());
-        }
-        if tune && arguments.is_on("base") {
-            return Err(
-                "--tune is about thresholds over the kernel's own function; leave out --base"
-                    .into(),
-            );
-        }
-        let names_sizes = ["size", "axis", "skip"].iter().any(|name| arguments.is_on(name));
-        if tune && (names_sizes || !arguments.filters.is_empty()) {
-            let text = "--tune needs all sizes of a kernel: select with --kernel, and without \
-                        --size, --axis or filters";
-            return Err(text.into());
-        }
+        contradictions(&arguments)?;
         let gate = arguments.last("gate", policy)?;
-        let shows = ["load-baseline", "merge", "history"].iter().find(|name| arguments.is_on(name));
-        let wants = ["save-baseline", "tune"].iter().find(|name| arguments.is_on(name));
-        if let (Some(shows), Some(wants)) = (shows, wants) {
-            return Err(format!(
-                "--{shows} measures nothing, and --{wants} needs a new run; give one"
-            ));
-        }
-        for (one, others) in [
-            ("merge", &["load-baseline", "baseline", "history"][..]),
-            ("history", &["load-baseline", "baseline", "gate", "export", "report", "summary"]),
-        ] {
-            let other = others.iter().find(|other| arguments.is_on(other));
-            if let Some(other) = other.filter(|_| arguments.is_on(one)) {
-                return Err(format!(
-                    "--{one} and --{other} have nothing to do with each other; give one"
-                ));
-            }
-        }
         Ok(Options {
             mode: mode(&arguments, default),
             configuration: Configuration {
@@ -184,6 +152,42 @@ impl Options {
     }
 }
 
+/// Flags that cannot be meant together.
+fn contradictions(arguments: &Arguments) -> Result<(), String> {
+    let tune = arguments.is_on("tune");
+    if tune && arguments.is_on("no-search") {
+        return Err("--tune needs the search that --no-search leaves out; give one".into());
+    }
+    if tune && arguments.is_on("base") {
+        return Err(
+            "--tune is about thresholds over the kernel's own function; leave out --base".into()
+        );
+    }
+    let names_sizes = ["size", "axis", "skip"].iter().any(|name| arguments.is_on(name));
+    if tune && (names_sizes || !arguments.filters.is_empty()) {
+        let text = "--tune needs all sizes of a kernel: select with --kernel, and without \
+                    --size, --axis or filters";
+        return Err(text.into());
+    }
+    let shows = ["load-baseline", "merge", "history"].iter().find(|name| arguments.is_on(name));
+    let wants = ["save-baseline", "tune"].iter().find(|name| arguments.is_on(name));
+    if let (Some(shows), Some(wants)) = (shows, wants) {
+        return Err(format!("--{shows} measures nothing, and --{wants} needs a new run; give one"));
+    }
+    for (one, others) in [
+        ("merge", &["load-baseline", "baseline", "history"][..]),
+        ("history", &["load-baseline", "baseline", "gate", "export", "report", "summary"]),
+    ] {
+        let other = others.iter().find(|other| arguments.is_on(other));
+        if let Some(other) = other.filter(|_| arguments.is_on(one)) {
+            return Err(format!(
+                "--{one} and --{other} have nothing to do with each other; give one"
+            ));
+        }
+    }
+    Ok(())
+}
+
 /// How CUDA variants are timed: in those modes that are named, or in all.
 fn modes(arguments: &Arguments) -> Vec<kernel::Mode> {
     let all = kernel::Mode::OF_DEVICE;
@@ -211,67 +215,6 @@ fn mode(arguments: &Arguments, default: DefaultMode) -> Mode {
     chosen.unwrap_or(match default {
         DefaultMode::Test => Mode::Test,
         DefaultMode::Measure => Mode::Measure,
-    })
-}
-
-fn selection(arguments: &Arguments) -> Result<Selection, String> {
-    let ignored = match (arguments.is_on("ignored"), arguments.is_on("include-ignored")) {
-        (_, true) => Ignored::Include,
-        (true, false) => Ignored::Only,
-        (false, false) => Ignored::Exclude,
-    };
-    let backends = arguments.each_of_list("backend", backend)?;
-    Ok(Selection {
-        filters: arguments.filters.clone(),
-        skip: arguments.all("skip").to_vec(),
-        exact: arguments.is_on("exact"),
-        ignored,
-        kernels: arguments.list("kernel"),
-        variants: arguments.list("variant"),
-        backends,
-        types: arguments.list("type"),
-        sizes: arguments.each("size", size_filters)?.into_iter().flatten().collect(),
-        axes: arguments.each("axis", AxisOverride::from_str)?,
-        partition: arguments
-            .last("partition", |text| partition(text, |name| env::var(name).ok()))?,
-        base: arguments.all("base").last().cloned(),
-        along: arguments.all("along").last().cloned(),
-    })
-}
-
-/// `slice:1/4`, or `slice:auto` for the share that a scheduler has for this job.
-fn partition(text: &str, variable: impl Fn(&str) -> Option<String>) -> Result<Partition, String> {
-    let Some(by) = text.strip_suffix(":auto") else { return text.parse() };
-    let number = |name: &str| variable(name).and_then(|value| value.trim().parse::<u64>().ok());
-    let slurm = || {
-        let first = number("SLURM_ARRAY_TASK_MIN").unwrap_or(0);
-        let step = number("SLURM_ARRAY_TASK_STEP").unwrap_or(1).max(1);
-        let share = (number("SLURM_ARRAY_TASK_ID")?.checked_sub(first)? / step).checked_add(1)?;
-        Some((share, number("SLURM_ARRAY_TASK_COUNT")?))
-    };
-    let gitlab = || Some((number("CI_NODE_INDEX")?, number("CI_NODE_TOTAL")?));
-    match slurm().or_else(gitlab) {
-        Some((share, of)) => format!("{by}:{share}/{of}").parse(),
-        None => Err(format!(
-            "`{text}` asks for the share of a job, but neither SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT nor \
-             CI_NODE_INDEX and CI_NODE_TOTAL are set; write for example {by}:1/4"
-        )),
-    }
-}
-
-/// Labels may be a list; a condition stands alone.
-fn size_filters(text: &str) -> Result<Vec<SizeFilter>, String> {
-    if text.contains(['<', '>', '=']) {
-        return Ok(vec![text.parse()?]);
-    }
-    text.split(',').map(SizeFilter::from_str).collect()
-}
-
-fn backend(name: &str) -> Result<Backend, String> {
-    Backend::ALL.into_iter().find(|backend| backend.name() == name).ok_or_else(|| {
-        let near = nearest(name, Backend::ALL.map(Backend::name));
-        let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-        format!("there is no backend `{name}`; there are: serial, parallel, cuda{hint}")
     })
 }
 
@@ -319,16 +262,9 @@ fn threads(arguments: &Arguments) -> Result<Vec<usize>, String> {
 }
 
 fn format(arguments: &Arguments, quiet: bool) -> Result<TestFormat, String> {
-    let given = arguments.last("format", |text| match text {
-        "pretty" => Ok(TestFormat::Pretty),
-        "terse" => Ok(TestFormat::Terse),
-        "json" => Ok(TestFormat::Json),
-        other => {
-            let near = nearest(other, ["pretty", "terse", "json"]);
-            let hint = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
-            Err(format!("there is no format `{other}`; there are: pretty, terse, json{hint}"))
-        }
-    })?;
+    let formats =
+        [("pretty", TestFormat::Pretty), ("terse", TestFormat::Terse), ("json", TestFormat::Json)];
+    let given = arguments.last("format", |text| one_of("format", formats, text))?;
     Ok(given.unwrap_or(if quiet { TestFormat::Terse } else { TestFormat::Pretty }))
 }
 
@@ -375,33 +311,6 @@ fn exports(arguments: &Arguments) -> Result<Vec<Export>, String> {
     Ok(exports)
 }
 
-/// A folder, which need not exist yet: it is made when there is something to write.
-fn folder(path: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(path);
-    let existing = path.ancestors().find(|ancestor| ancestor.exists());
-    match existing.filter(|existing| !existing.is_dir()) {
-        Some(file) => Err(format!("`{}` is a file; name a folder", file.display())),
-        None if path.as_os_str().is_empty() => Err("name a folder".into()),
-        None => Ok(path),
-    }
-}
-
-fn whole<T: FromStr>(text: &str) -> Result<T, String> {
-    text.replace('_', "").parse().map_err(|_| format!("`{text}` is not a whole number that fits"))
-}
-
-fn at_least<T: FromStr + PartialOrd + std::fmt::Display>(
-    text: &str,
-    least: T,
-) -> Result<T, String> {
-    let number: T = whole(text)?;
-    if number < least {
-        Err(format!("{number} is too few; the least is {least}"))
-    } else {
-        Ok(number)
-    }
-}
-
 fn unknown_variable(name: &str) -> String {
     let variables: Vec<String> = FLAGS.iter().map(|flag| flag.variable()).collect();
     let near = nearest(name, variables.iter().map(String::as_str));
@@ -441,29 +350,6 @@ mod tests {
         assert_eq!(effort.measurement_time, Effort::quick().measurement_time);
         let given = options(&["--warm-up-time", "30ms"]).expect("valid").configuration.effort;
         assert_eq!(given.for_rows(100_000).warm_up, Duration::from_millis(30));
-    }
-
-    #[test]
-    fn a_scheduler_says_which_share_a_job_has() {
-        let with = |variables: &[(&str, &str)], text: &str| {
-            let variable = |name: &str| {
-                let found = variables.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| (*value).to_owned())
-            };
-            partition(text, variable).map(|partition| partition.to_string())
-        };
-        let slurm = [
-            ("SLURM_ARRAY_TASK_ID", "7"),
-            ("SLURM_ARRAY_TASK_MIN", "5"),
-            ("SLURM_ARRAY_TASK_COUNT", "4"),
-        ];
-        assert_eq!(with(&slurm, "slice:auto").as_deref(), Ok("slice:3/4"));
-        let spread = [slurm[0], slurm[1], slurm[2], ("SLURM_ARRAY_TASK_STEP", "2")];
-        assert_eq!(with(&spread, "slice:auto").as_deref(), Ok("slice:2/4"));
-        let gitlab = [("CI_NODE_INDEX", "2"), ("CI_NODE_TOTAL", "3")];
-        assert_eq!(with(&gitlab, "hash:auto").as_deref(), Ok("hash:2/3"));
-        assert!(with(&[], "slice:auto").is_err_and(|error| error.contains("write for example")));
-        assert_eq!(with(&[], "slice:1/4").as_deref(), Ok("slice:1/4"));
     }
 
     /// For every flag that does not take any text, a value that it cannot take and what to write instead.

@@ -7,7 +7,7 @@ use super::roster::{Roster, RosterCell};
 use super::schedule::PILOT_LAUNCHES;
 use super::session::Session;
 use super::timetable::Timetable;
-use super::{Assignment, Isolation, Journal, Look, Measured, OpenCell, Outlook};
+use super::{Assignment, Isolation, Look, Measured, Onlooker, OpenCell, Outlook};
 use crate::check::Standing;
 use crate::kernel::Mode;
 use crate::watch::{Stage, Watch};
@@ -147,7 +147,7 @@ impl<'a> Group<'a> {
         mut self,
         share: Duration,
         watch: &mut dyn Watch,
-        journal: &mut Journal<'_>,
+        onlooker: &mut Onlooker<'_>,
     ) {
         if self.assignment.effort.iterations.is_none() {
             self.fit(share);
@@ -168,7 +168,7 @@ impl<'a> Group<'a> {
             watch.step(Stage::Measuring, passed, passed + ahead, &text);
             self.is_broken = false;
             self.round(&mut timetable, slot);
-            journal(self.measured);
+            onlooker(self.measured);
             if self.is_broken {
                 // It is made up for. That comes to an end: each time a row fails, or there is one more loss.
                 continue;

@@ -16,7 +16,9 @@ mod timetable;
 
 pub use effort::Effort;
 pub use judge::{Judge, Look, OpenCell, Outlook, Spread};
-pub use stage::{Assignment, Isolation, Journal, Measured, Pass, RowMeasured, Spent, measure_plan};
+pub use stage::{
+    Assignment, Isolation, Measured, Onlooker, Pass, RowMeasured, Spent, measure_plan,
+};
 
 use crate::worker::{Block, chain_of, quiet_level};
 

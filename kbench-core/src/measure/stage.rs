@@ -174,13 +174,13 @@ impl RowMeasured {
 }
 
 /// Told what there is whenever no worker is measuring.
-pub type Journal<'a> = dyn FnMut(&Measured) + 'a;
+pub type Onlooker<'a> = dyn FnMut(&Measured) + 'a;
 
 /// Measures all admitted rows.
 pub fn measure_plan(
     assignment: &Assignment<'_>,
     watch: &mut dyn Watch,
-    journal: &mut Journal<'_>,
+    onlooker: &mut Onlooker<'_>,
 ) -> Measured {
     let Assignment { plan, checked, past, .. } = assignment;
     let mut measured = Measured {
@@ -202,7 +202,7 @@ pub fn measure_plan(
         }
         let (opened, share) = caution.part(&waiting);
         let left = left.mul_f64(share);
-        match measure_group(assignment, &mut measured, opened, left, (watch, journal)) {
+        match measure_group(assignment, &mut measured, opened, left, (watch, onlooker)) {
             Ok(cells) => {
                 skip(assignment, &mut measured, &cells);
                 waiting.retain(|cell| !cells.contains(cell));
@@ -259,7 +259,7 @@ fn measure_group<'a>(
     measured: &'a mut Measured,
     waiting: &[usize],
     left: Duration,
-    (watch, journal): (&mut dyn Watch, &mut Journal<'_>),
+    (watch, onlooker): (&mut dyn Watch, &mut Onlooker<'_>),
 ) -> Result<Vec<usize>, LinkError> {
     let begun = Instant::now();
     let group = Group::open(assignment, measured, waiting, left, watch)?;
@@ -269,7 +269,7 @@ fn measure_group<'a>(
     }
     let cells: Vec<usize> = group.roster.cells.iter().map(|cell| cell.cell).collect();
     let left = left.saturating_sub(begun.elapsed());
-    group.measure(left.mul_f64(cells.len() as f64 / waiting.len() as f64), watch, journal);
+    group.measure(left.mul_f64(cells.len() as f64 / waiting.len() as f64), watch, onlooker);
     Ok(cells)
 }
 

@@ -22,7 +22,7 @@ pub trait Launcher {
 }
 
 /// A row whose process was ended by somebody else is called again, this often; then it looks as if it were its own fault.
-pub const MOST_PARDONS: u32 = 2;
+pub(crate) const MOST_PARDONS: u32 = 2;
 
 /// Why a worker does not answer as it should.
 #[derive(Debug, thiserror::Error)]

@@ -40,7 +40,8 @@ pub use answer::Worker;
 pub use calibrate::{MEMORY_CAP, RowCalibration};
 pub use checks::WorkerChecks;
 pub use duet::Duet;
-pub use link::{Launcher, Link, LinkError, MOST_PARDONS, SameProcess};
+pub(crate) use link::MOST_PARDONS;
+pub use link::{Launcher, Link, LinkError, SameProcess};
 pub use order::Order;
 #[cfg(unix)]
 pub use process::Processes;

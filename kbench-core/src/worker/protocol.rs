@@ -423,7 +423,7 @@ impl Reply {
 
 impl Request {
     /// How long a call of user code may take from now on, where the request says so.
-    pub fn timeout(&self) -> Option<Duration> {
+    pub(super) fn timeout(&self) -> Option<Duration> {
         let seconds = match self {
             Request::Prepare(preparation) => preparation.timeout_seconds,
             Request::Check(check) => check.timeout_seconds,
@@ -434,7 +434,7 @@ impl Request {
 
     /// How long a worker may be silent after it was asked. It tells by itself when a call takes too long; this is for one
     /// that cannot even do that.
-    pub fn longest_silence(&self, timeout: Duration) -> Duration {
+    pub(super) fn longest_silence(&self, timeout: Duration) -> Duration {
         /// Calls of user code between two replies: data, reference, and several of a variant.
         const CALLS: u32 = 8;
         /// A process needs time to start, to open a device, to compare results.
