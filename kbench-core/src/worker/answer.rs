@@ -50,7 +50,7 @@ pub struct Worker<'r> {
     /// Who looks at the clock while user code runs.
     pub(super) vigil: Vigil,
     /// What rows have taken of the memory.
-    ledger: Ledger,
+    pub(super) ledger: Ledger,
     /// Shifts what is allocated after it; never read.
     _heap_shift: Vec<u8>,
 }
@@ -178,7 +178,7 @@ impl<'r> Worker<'r> {
                     say(Reply::Failed(FailedRow { cell, row: None, failure, ends: false }));
                 }
             }
-            if self.devices.lost().is_some() {
+            if self.devices.lost().is_some() || self.ledger.leak().is_some() {
                 return Ok(());
             }
         }
@@ -203,7 +203,10 @@ impl<'r> Worker<'r> {
                 break;
             }
             announce(&self.vigil, Place { cell, row: Some(row) }, say);
-            match calibrate(subject, row, &sampling) {
+            self.ledger.settle();
+            let calibrated = calibrate(subject, row, &sampling);
+            self.ledger.note((cell, row));
+            match calibrated {
                 Ok((calibration, inside)) => {
                     self.inside += inside;
                     self.calibrations[cell][row] = Some(calibration);
@@ -215,6 +218,10 @@ impl<'r> Worker<'r> {
                         break;
                     }
                 }
+            }
+            if let Some(leak) = self.ledger.leak() {
+                say(leaking(&leak));
+                break;
             }
         }
         PreparedCell { cell, bytes, moved_bytes, calibrations: self.calibrations[cell].clone() }
@@ -359,7 +366,7 @@ pub(super) fn announce(vigil: &Vigil, place: Place, say: &mut Say<'_>) {
 }
 
 /// What is said of a row that takes memory and keeps it.
-fn leaking(Leak { row: (cell, row), bytes }: &Leak) -> Reply {
+pub(super) fn leaking(Leak { row: (cell, row), bytes }: &Leak) -> Reply {
     let failure = format!(
         "leaks memory: its calls have taken {:.1} GiB and given nothing back, half of what a process may take here",
         *bytes as f64 / (1u64 << 30) as f64

@@ -1,7 +1,7 @@
 //! What a worker does besides timing: looking at results once more, counting, calling for a profiler.
 
 use super::Worker;
-use super::answer::{Say, announce, failed};
+use super::answer::{Say, announce, failed, leaking};
 use super::block::sample;
 use super::calibrate::RowCalibration;
 use super::devices::Workshop;
@@ -39,16 +39,21 @@ impl Worker<'_> {
                     caller: &callable.caller,
                     calls: calibration.calls,
                 };
+                self.ledger.settle();
                 let checked = match &expected {
                     Ok(expected) => gate.recheck(timed, expected.as_ref()),
                     Err(reason) => Err(reason.clone()),
                 };
+                self.ledger.note((cell, row));
                 if let Err(reason) = checked {
                     let (failure, ends) = (reason.to_string(), self.devices.lost().is_some());
                     say(Reply::Failed(FailedRow { cell, row: Some(row), failure, ends }));
                     if ends {
                         return;
                     }
+                }
+                if let Some(leak) = self.ledger.leak() {
+                    return say(leaking(&leak));
                 }
                 say(Reply::Called);
             }
@@ -91,7 +96,9 @@ impl Worker<'_> {
                     say(Reply::Called);
                     continue;
                 }
-                let Ok(allocations) = subject.call(row).map(|returned| returned.allocations) else {
+                self.ledger.settle();
+                let called = subject.call(row).map(|returned| returned.allocations);
+                let Ok(allocations) = called else {
                     say(Reply::Called);
                     continue;
                 };
@@ -102,6 +109,10 @@ impl Worker<'_> {
                     let (_, figures) = counters.count(|| sample(subject, row, &once));
                     figures.per_call(once.calls.total())
                 });
+                self.ledger.note((cell, row));
+                if let Some(leak) = self.ledger.leak() {
+                    return say(leaking(&leak));
+                }
                 let device = None;
                 say(Reply::Inspected(InspectedRow { cell, row, allocations, counters, device }));
                 say(Reply::Called);

@@ -1,7 +1,7 @@
 //! Who takes memory and does not give it back.
 //!
 //! Rows of many kernels share a process, and the one that asks for memory when there is none left need not be the one that
-//! has taken it. So what the process has is read after every sample, and the difference is put down to its row. Long before
+//! has taken it. So what the process has is read after the calls of every row, and the difference is put down to it. Long before
 //! memory is gone, the row with the longest bill leaves.
 
 use std::collections::BTreeMap;

@@ -39,6 +39,9 @@ const MEMORY_SHARE: f64 = 0.9;
 /// A worker may take this many bytes however little seems to be free: with less it could not even say so.
 const LEAST_MEMORY: usize = 256 << 20;
 
+/// Who asks for no more than this part of what a process may take, and does not get it, is not the one who has taken it all.
+const MODEST: usize = 16;
+
 /// A worker that has nothing more to do ends by itself within this time, or is ended.
 const FAREWELL: Duration = Duration::from_secs(2);
 
@@ -242,7 +245,9 @@ impl Process {
             Some(status) => ending::of_status(status),
             None => "it closed its channel, went on, and was killed".to_owned(),
         };
-        let by_others = status.is_some_and(ending::is_by_others);
+        let is_short = words.as_deref().and_then(failed_allocation).zip(self.memory);
+        let is_short = is_short.is_some_and(|(wanted, all)| wanted < all / MODEST);
+        let by_others = status.is_some_and(ending::is_by_others) || is_short;
         LinkError::Ended { how: how + &self.shortage(words.as_deref()), by_others, words }
     }
 
@@ -275,6 +280,12 @@ impl Drop for Process {
     }
 }
 
+/// Bytes that could not be had, by the words of Rust's standard library.
+fn failed_allocation(words: &str) -> Option<usize> {
+    let (_, rest) = words.split_once("memory allocation of ")?;
+    rest.split_once(" bytes failed")?.0.parse().ok()
+}
+
 /// Whether there is just nothing to read now.
 fn is_pause(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
@@ -290,6 +301,14 @@ fn parse(line: &[u8]) -> Result<Reply, LinkError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_size_of_an_allocation_that_failed_is_known() {
+        let words = "x / memory allocation of 320000 bytes failed / memory allocation of 5 bytes";
+        assert_eq!(failed_allocation(words), Some(320_000));
+        assert_eq!(failed_allocation("memory allocation of many bytes failed"), None);
+        assert_eq!(failed_allocation("killed"), None);
+    }
 
     /// A worker that reads nothing, and the other end of the channel.
     fn deaf(command: &mut Command) -> (Process, UnixStream) {
