@@ -167,10 +167,16 @@ impl<'a> Group<'a> {
             let text = format!("launch {} of {}", timetable.done + 1, timetable.launches);
             watch.step(Stage::Measuring, passed, passed + ahead, &text);
             self.is_broken = false;
+            let (begun, aside) = (Instant::now(), self.measured.spent.aside());
             self.round(&mut timetable, slot);
             onlooker(self.measured);
             if self.is_broken {
-                // It is made up for. That comes to an end: each time a row fails, or there is one more loss.
+                // It is made up for, in time of its own. That comes to an end: each time a row fails, or there is one more
+                // loss.
+                let aside = Duration::from_secs_f64(self.measured.spent.aside() - aside);
+                let lost = begun.elapsed().saturating_sub(aside);
+                self.measured.spent.lost += lost.as_secs_f64();
+                timetable.postpone(lost);
                 continue;
             }
             timetable.done += 1;

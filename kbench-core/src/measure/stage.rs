@@ -114,9 +114,7 @@ impl Measured {
                 }
             }
         }
-        self.spent.measuring += spent.measuring;
-        self.spent.inside += spent.inside;
-        self.spent.checking += spent.checking;
+        self.spent.add(spent);
     }
 }
 
@@ -139,6 +137,24 @@ pub struct Spent {
     pub inside: f64,
     /// Wall time of checks that need a worker, which is not part of measuring.
     pub checking: f64,
+    /// Wall time of workers that ended before their time, which is not part of measuring either: a row that hangs for a
+    /// minute must not take it from the others.
+    pub lost: f64,
+}
+
+impl Spent {
+    /// Adds what another stage took.
+    fn add(&mut self, other: Spent) {
+        self.measuring += other.measuring;
+        self.inside += other.inside;
+        self.checking += other.checking;
+        self.lost += other.lost;
+    }
+
+    /// What comes on top of the budget.
+    pub(super) fn aside(&self) -> f64 {
+        self.checking + self.lost
+    }
 }
 
 /// What is known of one row besides its samples.
@@ -195,25 +211,31 @@ pub fn measure_plan(
     let mut caution = Caution::default();
     loop {
         waiting.retain(|cell| wants_samples(&checked[*cell], &measured.rows[*cell]));
-        let aside = Duration::from_secs_f64(measured.spent.checking);
+        let aside = Duration::from_secs_f64(measured.spent.aside());
         let left = (budget + aside).saturating_sub(start.elapsed());
         if waiting.is_empty() || left.is_zero() || measured.interrupted.is_some() {
             break;
         }
         let (opened, share) = caution.part(&waiting);
         let left = left.mul_f64(share);
+        let begun = Instant::now();
         match measure_group(assignment, &mut measured, opened, left, (watch, onlooker)) {
             Ok(cells) => {
+                if cells.is_empty() {
+                    measured.spent.lost += begun.elapsed().as_secs_f64();
+                }
                 skip(assignment, &mut measured, &cells);
                 waiting.retain(|cell| !cells.contains(cell));
             }
             Err(LinkError::Interrupted(interrupt)) => measured.interrupted = Some(interrupt),
-            Err(error) if error.is_end() && caution.is_worth_another_try(opened.len()) => {}
+            Err(error) if error.is_end() && caution.is_worth_another_try(opened.len()) => {
+                measured.spent.lost += begun.elapsed().as_secs_f64();
+            }
             Err(error) => fail(&mut measured, opened, &error),
         }
     }
     skip(assignment, &mut measured, &waiting);
-    measured.spent.measuring = start.elapsed().as_secs_f64() - measured.spent.checking;
+    measured.spent.measuring = start.elapsed().as_secs_f64() - measured.spent.aside();
     measured
 }
 

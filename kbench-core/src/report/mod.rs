@@ -184,6 +184,9 @@ pub struct Seconds {
     pub inside_share: Option<f64>,
     /// The limit that was set for measuring.
     pub budget: f64,
+    /// Workers that ended before their time, which is not taken from the budget.
+    #[serde(default)]
+    pub lost: f64,
 }
 
 impl Seconds {
@@ -192,6 +195,7 @@ impl Seconds {
         self.checking += spent.checking;
         self.measuring += spent.measuring;
         self.inside += spent.inside;
+        self.lost += spent.lost;
     }
 }
 

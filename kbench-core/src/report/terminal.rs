@@ -106,6 +106,9 @@ fn short_release(os: &str) -> String {
 /// Columns that are left for the element type beside the name of a kernel.
 const ROOM_BESIDE_NAME: usize = 12;
 
+/// Seconds that rows which failed have to take before it is worth a word.
+const SHOWN_LOSS: f64 = 0.5;
+
 fn kernel(rows: &[RowReport], style: Style) -> String {
     let machine = rows[0].machine.as_ref();
     let machine = machine.map_or_else(String::new, |machine| format!("  on {machine}"));
@@ -279,9 +282,13 @@ fn foot(report: &Report, style: Style) -> String {
     }
     let failures =
         if failed > 0 { style.bad(&format!("{failed} failed")) } else { "0 failed".into() };
+    let lost = match report.seconds.lost {
+        lost if lost >= SHOWN_LOSS => format!(", lost {}", units::seconds(lost)),
+        _ => String::new(),
+    };
     let _ = writeln!(
         text,
-        "{measured} measured, {failures}, {skipped} skipped, {} filtered out; checked {}, measured {} of {}",
+        "{measured} measured, {failures}, {skipped} skipped, {} filtered out; checked {}, measured {} of {}{lost}",
         report.filtered_out,
         units::seconds(report.seconds.checking),
         units::seconds(report.seconds.measuring),

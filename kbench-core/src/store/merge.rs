@@ -186,6 +186,7 @@ fn absorb(merged: &mut Report, part: Report) {
     merged.seconds.measuring += part.seconds.measuring;
     merged.seconds.inside += part.seconds.inside;
     merged.seconds.searching += part.seconds.searching;
+    merged.seconds.lost += part.seconds.lost;
     merged.seconds.budget += part.seconds.budget;
     let measuring = merged.seconds.measuring;
     merged.seconds.inside_share = (measuring > 0.0).then_some(merged.seconds.inside / measuring);

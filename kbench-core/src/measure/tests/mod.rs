@@ -518,3 +518,48 @@ fn a_program_that_cannot_be_started_fails_its_rows_with_a_hint() {
         assert!(row.failure.as_ref().is_some_and(|f| f.contains("cannot be started")), "{row:?}");
     }
 }
+
+/// Workers of which the first hangs while it calibrates a row, for longer than the budget.
+struct Hanging<'r>(&'r Registry, Counter<bool>);
+
+impl Launcher for Hanging<'_> {
+    fn launch(&self, _: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+        Ok(Box::new(HangingLink(self, Worker::new(self.0))))
+    }
+
+    fn is_fresh(&self) -> bool {
+        true
+    }
+}
+
+struct HangingLink<'r>(&'r Hanging<'r>, Worker<'r>);
+
+impl Link for HangingLink<'_> {
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+        let HangingLink(Hanging(_, has_hung), worker) = self;
+        if has_hung.replace(true) {
+            return worker.ask(request, hear);
+        }
+        hear(Reply::Calling(Place { cell: 0, row: Some(1) }));
+        std::thread::sleep(Duration::from_millis(1500));
+        Err(LinkError::Overdue { seconds: 1.5 })
+    }
+}
+
+#[test]
+fn a_row_that_hangs_takes_no_time_from_the_others() {
+    let budget = Duration::from_secs(1);
+    let effort = Effort { budget, samples: Some(8), ..Effort::quick() };
+    let bench = Bench::new(&pair(), effort);
+    let measured = bench.measure(&Hanging(&bench.registry, Counter::new(false)));
+    let failed = |cell: usize, row: usize| measured.rows[cell][row].failure.is_some();
+    assert!(failed(0, 1));
+    for (cell, planned) in bench.plan.cells.iter().enumerate() {
+        for row in (0..planned.rows.len()).filter(|row| (cell, *row) != (0, 1)) {
+            let name = planned.row_name(&planned.rows[row]);
+            assert!(!failed(cell, row) && measured.measurement.has(cell, row), "{name}");
+        }
+    }
+    let spent = measured.spent;
+    assert!(spent.lost >= 1.5 && spent.measuring > 0.0, "{spent:?}");
+}
