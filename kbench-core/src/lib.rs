@@ -22,7 +22,7 @@
 //! | [`tuning`] | measured thresholds, as text of the file that the macros read |
 //!
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
-//! is, [`environment`] where it is made; [`system`] is what the operating system is asked for.
+//! is, [`environment`] where it is made; `system`, which nobody outside sees, asks the operating system.
 
 pub mod baseline;
 pub mod check;
