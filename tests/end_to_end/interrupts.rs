@@ -2,6 +2,7 @@
 #![cfg(unix)]
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -25,12 +26,16 @@ struct Running {
 
 impl Running {
     fn start(name: &str, arguments: &[&str]) -> Self {
+        Self::start_as(Command::new(program()), name, arguments)
+    }
+
+    fn start_as(mut command: Command, name: &str, arguments: &[&str]) -> Self {
         let home = scratch(name);
         let _ = fs::remove_dir_all(&home);
-        let mut command = Command::new(program());
         command.arg("--bench").args(["--no-search", "--kernel", "twice"]).args(arguments);
         command.env("KBENCH_HOME", &home).env("NO_COLOR", "1").current_dir(std::env::temp_dir());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        obey_signals(&mut command);
         let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
         Running { child, home }
     }
@@ -58,6 +63,21 @@ impl Running {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         (Finished { code: output.status.code(), stdout, stderr }, self.home)
+    }
+}
+
+/// These tests may run behind `nohup` or in the background of a shell, where signals are ignored, and whoever is started
+/// there ignores them, too.
+#[expect(unsafe_code, reason = "what happens between two processes")]
+fn obey_signals(command: &mut Command) {
+    // SAFETY: the child calls nothing but `signal`, which may be called there.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            Ok(())
+        });
     }
 }
 
@@ -185,22 +205,13 @@ fn a_worker_that_somebody_kills_costs_nothing() {
 
 #[test]
 fn who_ignores_signals_goes_on() {
-    let mut command = Command::new("sh");
-    command.args(["-c", "trap '' INT; exec \"$0\" \"$@\""]).arg(program());
-    command.args([
-        "--bench",
-        "--kernel",
-        "twice",
-        "--variant",
-        "twice",
-        "--quick",
-        "--budget",
-        "3s",
-    ]);
-    command.env("KBENCH_HOME", scratch("ignored")).env("KBENCH_KEEP", "0");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let running = Running { child: command.spawn().expect("a shell"), home: PathBuf::new() };
-    running.worker(Duration::from_millis(300));
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' INT; exec \"$0\" \"$@\""]).arg(program());
+    let flags = ["--variant", "twice,added", "--budget", "6s", "--launches", "4"];
+    let running = Running::start_as(shell, "ignored", &flags);
+    running.worker(Duration::from_millis(700));
     running.signal("INT");
-    running.finish().0.assert_code(0);
+    let (finished, home) = running.finish();
+    finished.assert_code(0);
+    let _ = fs::remove_dir_all(home);
 }
