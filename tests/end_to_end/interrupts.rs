@@ -122,8 +122,8 @@ fn ctrl_c_keeps_and_reports_what_is_finished() {
         running.signal(name);
         let (finished, home) = running.finish();
         finished.assert_code(code);
-        finished.assert_stdout("warning: this run is unfinished: it was interrupted by ");
-        finished.assert_stdout(words);
+        finished.assert_says("warning: this run is unfinished: it was interrupted by ");
+        finished.assert_says(words);
         finished.assert_says("twice wins");
         let runs = kept(&home);
         assert_eq!(runs.len(), 1, "{}", finished.stderr);

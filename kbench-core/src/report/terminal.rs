@@ -8,7 +8,7 @@ use super::findings::Findings;
 use super::index::last_of_variants;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
 use super::overview::{heading, overview};
-use super::remarks::{remarks, wrapped};
+use super::remarks::{remarks, wrapped, wrapped_at};
 use super::table::shortened;
 use super::{MemoryReport, PartReport, Report, RowReport, Seconds, Status, Style, units};
 use crate::environment::Environment;
@@ -34,7 +34,8 @@ fn head(report: &Report, style: Style) -> String {
     let environment = &report.environment;
     let mut text = String::new();
     for warning in &report.warnings {
-        let _ = writeln!(text, "{}", style.warning(&format!("warning: {warning}")));
+        let warning = wrapped_at(&format!("warning: {warning}"), 1, 5);
+        let _ = writeln!(text, "{}", style.warning(warning.trim_start()));
     }
     if !report.parts.is_empty() {
         return text + &parts(report);
