@@ -153,10 +153,7 @@ impl<'a> Group<'a> {
             self.fit(share);
         }
         let mut timetable = self.timetable(share);
-        while timetable.done < timetable.launches
-            && self.ended.is_none()
-            && self.open_cells().next().is_some()
-        {
+        while timetable.done < timetable.launches && self.open_cells().next().is_some() {
             let left = timetable.end.saturating_duration_since(Instant::now()).as_secs_f64();
             let slot = left / timetable.launches_left();
             if left == 0.0 || timetable.done > 0 && slot < WORTHWHILE * timetable.slot() {
@@ -170,6 +167,9 @@ impl<'a> Group<'a> {
             let (begun, aside) = (Instant::now(), self.measured.spent.aside());
             self.round(&mut timetable, slot);
             onlooker(self.measured);
+            if self.ended.is_some() {
+                break;
+            }
             if self.is_broken {
                 // It is made up for, in time of its own. That comes to an end: each time a row fails, or there is one more
                 // loss.

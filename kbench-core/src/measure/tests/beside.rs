@@ -199,4 +199,5 @@ fn an_interrupt_while_an_older_program_is_measured_loses_nothing_of_it() {
     });
     assert!(failures.is_empty() && is_measured, "{failures:?}");
     assert_eq!(measured.interrupted, Some(Interrupt::Keyboard));
+    assert_eq!(measured.spent.lost, 0.0, "whoever is interrupted has measured until then");
 }
