@@ -51,6 +51,7 @@ const FILES: &[(&str, &str)] = &[
     ("tests/attribute/kernels.rs", "an `unsafe fn` as a kernel"),
     ("tests/downstream/benches/faults.rs", "kernels that write where they must not"),
     ("tests/downstream/benches/limits.rs", "registrations that no attribute made"),
+    ("tests/end_to_end/interrupts.rs", "signals as a program is given them"),
     ("tests/timed_loop.rs", "an alignment that the assembler is asked for"),
 ];
 
