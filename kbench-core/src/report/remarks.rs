@@ -68,23 +68,22 @@ pub(super) fn wrapped(text: &str) -> String {
     wrapped_at(text, 2, 5)
 }
 
-/// The same with the first line and all others indented by so much, at least by one.
+/// The same with the first line and all others indented by so much.
 pub(super) fn wrapped_at(text: &str, first: usize, others: usize) -> String {
-    let indented = |columns: usize| " ".repeat(columns.max(1) - 1);
-    let mut lines = vec![indented(first)];
+    let mut lines = vec![" ".repeat(first)];
     for (number, line) in text.split('\n').enumerate() {
         if number > 0 {
-            lines.push(indented(others));
+            lines.push(" ".repeat(others));
         }
-        for word in line.split(' ') {
-            let room = COLUMNS - indented(others).len().min(COLUMNS / 2) - 1;
-            let word = shortened(word.to_owned(), room);
+        for (position, word) in line.split(' ').enumerate() {
+            let word = shortened(word.to_owned(), COLUMNS - others.min(COLUMNS / 2));
             let last = lines.len() - 1;
-            let fits = lines[last].chars().count() + 1 + word.chars().count() <= COLUMNS;
-            if fits || lines[last].trim().is_empty() {
-                lines[last] += &format!(" {word}");
+            let gap = if position == 0 { "" } else { " " };
+            let columns = lines[last].chars().count() + gap.len() + word.chars().count();
+            if columns <= COLUMNS || lines[last].trim().is_empty() {
+                lines[last] += &format!("{gap}{word}");
             } else {
-                lines.push(format!("{} {word}", indented(others)));
+                lines.push(" ".repeat(others) + &word);
             }
         }
     }
@@ -98,5 +97,21 @@ fn summary(names: &[String]) -> String {
         [one] => one.clone(),
         [one, two] => format!("{one}, {two}"),
         [one, two, rest @ ..] => format!("{one}, {two} and {} more", rest.len()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_filled_to_the_last_column_and_longer_words_lose_their_middle() {
+        let full = format!("{} {}", "a".repeat(49), "b".repeat(50));
+        assert_eq!(wrapped_at(&full, 0, 5), full);
+        let over = format!("{full} c\nnext");
+        assert_eq!(wrapped_at(&over, 0, 5), format!("{full}\n     c\n     next"));
+        let lines = wrapped(&format!("{full} {}", "d".repeat(4096)));
+        assert!(lines.lines().all(|line| line.chars().count() <= COLUMNS), "{lines}");
+        assert_eq!(lines.lines().nth(1).map(|line| line.trim_start().len()), Some(50));
     }
 }

@@ -34,8 +34,8 @@ fn head(report: &Report, style: Style) -> String {
     let environment = &report.environment;
     let mut text = String::new();
     for warning in &report.warnings {
-        let warning = wrapped_at(&format!("warning: {warning}"), 1, 5);
-        let _ = writeln!(text, "{}", style.warning(warning.trim_start()));
+        let warning = wrapped_at(&format!("warning: {warning}"), 0, 5);
+        let _ = writeln!(text, "{}", style.warning(&warning));
     }
     if !report.parts.is_empty() {
         return text + &parts(report);
