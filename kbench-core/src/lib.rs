@@ -8,6 +8,7 @@
 //! | [`gauge`] | what a section of code allocates, and what the processor counts |
 //! | [`cuda`] | devices, arrays on them, device code, and time as a device tells it |
 //! | [`kernel`] | what the attribute says about a function, as types; calling and timing it |
+//! | [`foreign`] | variants that other programs implement |
 //! | [`registry`] | all kernels of the linked crates, in a fixed order |
 //! | [`plan`] | cells and rows that are selected |
 //! | [`check`] | which rows are right, and by how much |
@@ -29,6 +30,7 @@ pub mod check;
 pub mod crossover;
 pub mod cuda;
 pub mod environment;
+pub mod foreign;
 pub mod gate;
 pub mod gauge;
 pub mod harness;
@@ -47,6 +49,7 @@ pub mod worker;
 mod accelerator;
 mod calendar;
 mod hash;
+mod nearest;
 mod suite;
 mod system;
 mod visible;

@@ -1,8 +1,9 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use crate::foreign::Announcement;
 use crate::registry::Registry;
-use crate::worker::{Launcher, SameProcess};
+use crate::worker::{ForeignRequest, Launcher, SameProcess};
 
 /// The argument that makes a program a worker.
 const ARGUMENT: &str = "--worker";
@@ -29,7 +30,9 @@ impl Workers {
     /// # }
     /// ```
     pub fn here() -> Self {
-        if std::env::args_os().nth(1).as_deref() != Some(OsStr::new(ARGUMENT)) {
+        // With anything behind it, it is the flag that names a foreign worker.
+        let mut words = std::env::args_os().skip(1);
+        if words.next().as_deref() != Some(OsStr::new(ARGUMENT)) || words.next().is_some() {
             return Workers::available();
         }
         let served = match Registry::collect() {
@@ -37,7 +40,10 @@ impl Workers {
             Err(error) => Err(std::io::Error::other(error)),
         };
         if let Err(error) = served {
-            eprintln!("error: `{ARGUMENT}` is for kbench itself, which talks to workers: {error}");
+            eprintln!(
+                "error: `{ARGUMENT}` alone is for kbench itself, which talks to workers: {error}\n\
+                 note: to name a foreign worker, write {ARGUMENT} NAME or {ARGUMENT} NAME=COMMAND"
+            );
             std::process::exit(2);
         }
         std::process::exit(0)
@@ -48,15 +54,20 @@ impl Workers {
         if cfg!(unix) { Workers::ThisProgram } else { Workers::SameProcess }
     }
 
-    /// The launcher of these workers; this process where no other can be had.
-    pub(crate) fn launcher<'r>(self, registry: &'r Registry, seed: u64) -> Box<dyn Launcher + 'r> {
+    /// The launcher of these workers, which know of foreign ones; this process where no other can be had.
+    pub(crate) fn launcher<'r>(
+        self,
+        registry: &'r Registry,
+        seed: u64,
+        foreign: Option<ForeignRequest<Announcement>>,
+    ) -> Box<dyn Launcher + 'r> {
         #[cfg(unix)]
         if self == Workers::ThisProgram
             && let Ok(processes) = crate::worker::Processes::of_this_program(ARGUMENT, seed)
         {
-            return Box::new(processes);
+            return Box::new(processes.knowing(foreign));
         }
-        let _ = seed;
+        let _ = (seed, foreign);
         Box::new(SameProcess(registry))
     }
 

@@ -7,7 +7,8 @@ use super::compare::{compare, default_tolerance, zeros_pass};
 use super::exercise::{Exercise, Expected, Source, Trial, all_outputs};
 use super::{Attempt, Check, ErrorFigures, Origin, Part, Reason, Remark, Wrong, awkward_sizes};
 use crate::kernel::{
-    Caller, Calls, CellData, Fault, InPlace, KernelEntry, Returned, Routine, VariantEntry, guard,
+    Caller, Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Mode, Returned, Routine,
+    VariantEntry, guard,
 };
 use crate::plan::{Size, sizes_of};
 use crate::system::threads;
@@ -173,6 +174,7 @@ impl Gate {
         let mut check = Check { outcome: Ok(()), errors: None, remarks: Vec::new() };
         let mut zeros_always_pass = true;
         let (mut left_threads, mut leaving) = (0, 0);
+        let (mut declined, mut is_examined) = (None, false);
         let start = Instant::now();
         for (made, trial) in trials.iter().enumerate() {
             if made > 0 && start.elapsed() > PATIENCE {
@@ -181,6 +183,7 @@ impl Gate {
             }
             match self.find(variant, (routine.as_ref(), &caller), trial, tell) {
                 Ok(finding) => {
+                    is_examined = true;
                     zeros_always_pass &= finding.zeros_pass;
                     left_threads += finding.left_threads;
                     leaving = if finding.left_threads > 0 { leaving + 1 } else { 0 };
@@ -192,11 +195,19 @@ impl Gate {
                         return check;
                     }
                 }
+                // A size that nobody listed may be one that the variant is not made for.
+                Err(wrong) if wrong.is_declined() && trial.origin == Origin::Awkward => {
+                    declined.get_or_insert(wrong);
+                }
                 Err(wrong) => {
                     check.outcome = Err(wrong);
                     return check;
                 }
             }
+        }
+        if let Some(wrong) = declined.filter(|_| !is_examined) {
+            check.outcome = Err(wrong);
+            return check;
         }
         if zeros_always_pass && check.errors.is_some() {
             check.remarks.push(Remark::WeakCheck);
@@ -206,8 +217,11 @@ impl Gate {
 
     /// From where a variant is called.
     fn caller(&self, variant: &VariantEntry) -> Caller {
-        let device = self.device.as_ref().filter(|_| variant.implementation.is_device());
-        device.cloned().unwrap_or(Caller::Outside)
+        match (variant.implementation, &self.device) {
+            (Implementation::Foreign(_), _) => Caller::Foreign(Mode::Hot, None),
+            (Implementation::Device(_), Some(device)) => device.clone(),
+            _ => Caller::Outside,
+        }
     }
 
     /// Runs one trial. After a mistake its data is not trusted any more.

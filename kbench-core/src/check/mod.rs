@@ -39,6 +39,11 @@ impl Check {
     pub(crate) fn wrong(wrong: Wrong) -> Self {
         Check { outcome: Err(wrong), errors: None, remarks: Vec::new() }
     }
+
+    /// Whether the variant could not run, which is no fault of it.
+    pub(crate) fn is_declined(&self) -> bool {
+        self.outcome.as_ref().is_err_and(Wrong::is_declined)
+    }
 }
 
 /// A remark of the gate that does not stop a variant.
@@ -104,6 +109,11 @@ pub struct Wrong {
 }
 
 impl Wrong {
+    /// Whether it is none, but a call that could not be made here.
+    pub(crate) fn is_declined(&self) -> bool {
+        matches!(self.reason, Reason::Fault(Fault::Declined(_)))
+    }
+
     /// A kernel that breaks at a size that nobody listed may just not be defined there.
     fn hint(&self) -> &'static str {
         match (self.origin, &self.reason) {

@@ -1,6 +1,7 @@
 //! `kbench.toml`, as each of its readers sees it.
 
 use crate::gate::Policy;
+use crate::harness::doorway::listed;
 use crate::tuning::{TunedThreshold, merge};
 
 /// What the macros read at compile time. A crate of macros cannot be linked, but this part of it is one file that depends on
@@ -14,6 +15,9 @@ pub fn tuning_file(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let policy: Policy = "5%".parse().expect("a limit");
     if let Err(error) = policy.with_file(text) {
+        assert!(error.to_string().contains("line "), "no place: {error}");
+    }
+    if let Err(error) = listed(text) {
         assert!(error.to_string().contains("line "), "no place: {error}");
     }
     if let Err(mistake) = reader::entries(text) {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use super::DefaultMode;
 use super::chosen::choose;
 use super::options::Options;
+pub(crate) use super::workers::listed;
 use crate::Workers;
 use crate::doorway::REPORT;
 use crate::plan::SizeFilter;

@@ -99,6 +99,12 @@ pub(super) const FLAGS: &[Flag] = &[
         Group::Select,
         "the M-th of N shares of the kernels (or hash:M/N; slice:auto asks Slurm or GitLab)",
     ),
+    option(
+        "worker",
+        "NAME[=COMMAND]",
+        Group::Select,
+        "add the variants of another program: one that kbench.toml lists, or any command; may be repeated (none: not even those that it lists)",
+    ),
     switch("quick", Group::Effort, "a look in passing: 0.1 s per row, 20 s in all"),
     switch("thorough", Group::Effort, "for publication: 5 s per row, 15 min in all"),
     option(
@@ -267,7 +273,7 @@ pub(super) const EXCLUSIVE: &[&[&str]] = &[
 ];
 
 /// Flags that later versions give a meaning; naming one is an error that says so, not a typing error.
-pub(super) const RESERVED: &[&str] = &["metric", "worker"];
+pub(super) const RESERVED: &[&str] = &["metric"];
 
 /// The flag of a long name.
 pub(super) fn long(name: &str) -> Option<&'static Flag> {

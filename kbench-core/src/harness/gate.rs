@@ -1,38 +1,19 @@
 //! `--gate 5%` and `--summary PATH`: what others are told about a run.
 
 use std::env;
-use std::fs::{self, File};
-use std::io::{ErrorKind, Write};
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::Exit;
+use super::file::FILE;
 use super::output::say;
 use crate::gate::{Policy, Ruling, summary};
 use crate::report::{BaselineReport, Report, RowReport};
 use crate::store::write_atomically;
 
-/// The file with limits, beside those of `--tune`.
-const FILE: &str = "kbench.toml";
-
 /// The variable in which GitHub names a file for summaries; several steps write to it.
 const GITHUB: &str = "GITHUB_STEP_SUMMARY";
-
-/// The file with limits that is nearest: in the current folder or one above, up to the one with the lock file.
-pub(super) fn file() -> Result<Option<(PathBuf, String)>, String> {
-    let Ok(here) = env::current_dir() else { return Ok(None) };
-    for folder in here.ancestors() {
-        let path = folder.join(FILE);
-        match fs::read_to_string(&path) {
-            Ok(text) => return Ok(Some((path, text))),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(format!("`{}` cannot be read: {error}", path.display())),
-        }
-        if folder.join("Cargo.lock").is_file() {
-            break;
-        }
-    }
-    Ok(None)
-}
 
 /// Says what the gate found.
 pub(super) fn tell(report: &Report, policy: &Policy, ruling: &Ruling) -> Exit {

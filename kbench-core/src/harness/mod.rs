@@ -9,6 +9,7 @@ mod chosen;
 pub(crate) mod doorway;
 mod duration;
 mod exit;
+mod file;
 mod flags;
 mod gate;
 mod help;
@@ -19,6 +20,7 @@ mod selected;
 mod stored;
 mod tune;
 mod values;
+mod workers;
 
 pub use exit::Exit;
 pub use options::DefaultMode;
@@ -73,14 +75,20 @@ fn run(options: Options) -> Exit {
         Mode::Merge => stored::merged(&options),
         Mode::History => stored::history(&options),
         Mode::Measure => measure(&options),
-        _ => suite(&options.configuration).and_then(|suite| look(&suite, &options)),
+        _ => suite(&options.configuration, &options).and_then(|suite| look(&suite, &options)),
     };
     done.unwrap_or_else(|error| failure(&error, &options))
 }
 
-/// All kernels, with what the command line says about a run.
-fn suite(configuration: &Configuration) -> Result<Suite, Failure> {
-    Ok(Suite::discover()?.configure(|own| own.clone_from(configuration)))
+/// All kernels, those of foreign workers included, with what the command line says about a run.
+fn suite(configuration: &Configuration, options: &Options) -> Result<Suite, Failure> {
+    let programs = workers::programs(&options.workers).map_err(Failure::Refused)?;
+    let suite = Suite::discover()?.configure(|own| own.clone_from(configuration));
+    let suite = suite.with_workers(&programs)?;
+    for why in suite.foreign().iter().filter_map(|worker| worker.unavailable.as_ref()) {
+        say(&format!("warning: a worker is left out, and with it its variants: {why}"));
+    }
+    Ok(suite)
 }
 
 /// What times nothing: checks, profiles, lists.
@@ -124,7 +132,7 @@ fn measure(options: &Options) -> Result<Exit, Failure> {
         None => None,
     };
     let past = against.as_ref().and_then(Against::past);
-    let suite = suite(&Configuration { past, ..options.configuration.clone() })?;
+    let suite = suite(&Configuration { past, ..options.configuration.clone() }, options)?;
     let mut progress = progress(options);
     let report = suite.run_watched(&mut progress, &mut keeper);
     progress.clear();
@@ -227,7 +235,7 @@ fn failure(error: &Failure, options: &Options) -> Exit {
 }
 
 fn nothing_selected(error: &Failure, options: &Options) -> Exit {
-    let suite = suite(&options.configuration).ok();
+    let suite = suite(&options.configuration, options).ok();
     let filter = options.first_filter();
     let near = suite.as_ref().zip(filter).and_then(|(suite, filter)| nearest_part(suite, filter));
     let hint = match near {
@@ -261,7 +269,8 @@ fn nothing_selected(error: &Failure, options: &Options) -> Exit {
 fn is_empty_share(options: &Options) -> bool {
     let mut whole = options.configuration.clone();
     whole.selection.partition.take().is_some()
-        && suite(&whole).is_ok_and(|suite| suite.plan().is_ok_and(|plan| !plan.cells.is_empty()))
+        && suite(&whole, options)
+            .is_ok_and(|suite| suite.plan().is_ok_and(|plan| !plan.cells.is_empty()))
 }
 
 /// The kernel or variant whose name is closest to a filter that matched nothing.

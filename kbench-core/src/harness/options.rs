@@ -6,12 +6,13 @@ use std::path::PathBuf;
 use super::against::Foreign;
 use super::arguments::Arguments;
 use super::duration;
+use super::file::nearest_file;
 use super::flags::FLAGS;
-use super::gate;
 use super::keep::USUAL_RUNS;
 use super::output::{Export, has_folder};
 use super::selected::selection;
 use super::values::{at_least, folder, one_of, whole};
+use super::workers::{self, Wanted};
 use crate::Configuration;
 use crate::crossover::Search;
 use crate::gate::{Policy, PolicyError};
@@ -55,6 +56,7 @@ pub(super) enum Mode {
 pub(super) struct Options {
     pub(super) mode: Mode,
     pub(super) configuration: Configuration,
+    pub(super) workers: Vec<Wanted>,
     pub(super) format: TestFormat,
     pub(super) style: Style,
     pub(super) quiet: bool,
@@ -114,6 +116,7 @@ impl Options {
                 inspect: arguments.is_on("benchmem"),
                 past: None,
             },
+            workers: arguments.each("worker", workers::wanted)?,
             format: format(&arguments, quiet)?,
             style: style(&arguments)?,
             quiet,
@@ -281,7 +284,7 @@ fn style(arguments: &Arguments) -> Result<Style, String> {
 /// Limits of the command line, with those of the file.
 fn policy(text: &str) -> Result<Policy, String> {
     let policy: Policy = text.parse().map_err(|error: PolicyError| error.to_string())?;
-    match gate::file()? {
+    match nearest_file()? {
         Some((path, text)) => {
             policy.with_file(&text).map_err(|error| format!("`{}`: {error}", path.display()))
         }

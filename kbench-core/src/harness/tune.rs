@@ -5,14 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::Exit;
+use super::file::FILE;
 use super::output::say;
 use crate::crossover::Claim;
 use crate::report::Report;
 use crate::store::write_atomically;
 use crate::tuning::{Collected, TunedThreshold, collect, merge};
-
-/// The name of the tuning file.
-const FILE: &str = "kbench.toml";
 
 /// Writes what a report says about thresholds.
 pub(super) fn tune(report: &Report) -> Exit {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::Kernel;
 use super::device::Resident;
-use crate::value::{Fingerprint, Operand, Poison, with_seed};
+use crate::value::{Fingerprint, Operand, Plain, PlainBytes, Poison, with_seed};
 
 /// What a call produced: one vector for every `&mut` parameter, then the return value's.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,6 +33,8 @@ pub trait Definition: Sync {
 
 /// The data of one cell behind an object-safe door.
 pub trait CellData {
+    /// The size that it was made for.
+    fn size(&self) -> &[usize];
     /// For the routine, which knows the type.
     fn as_any(&mut self) -> &mut dyn Any;
     /// Gives the outputs their initial content again.
@@ -61,6 +63,14 @@ pub trait CellData {
     fn output_addresses(&self) -> Vec<Range<usize>>;
     /// Whether an output shares memory with another operand.
     fn overlaps(&self) -> bool;
+    /// What programs in other languages see of the inputs, and of the outputs as they were made.
+    fn export(&self) -> [Vec<Plain>; 2];
+    /// What they see of the outputs as they are.
+    fn export_outputs(&self) -> Vec<Plain>;
+    /// Gives the outputs the content that such a program has written; gives whether it fits.
+    fn import_outputs(&mut self, parts: &[Vec<u8>]) -> bool;
+    /// What others keep about this data, until it is given back.
+    fn attachments(&mut self) -> &mut Vec<Box<dyn Any>>;
 }
 
 /// [`Definition`] of a kernel type.
@@ -92,10 +102,12 @@ impl<K: Kernel> Definition for Erased<K> {
         let (reads, writes) = with_seed(seed, || K::inputs(&K::axes(size)));
         let initial = writes.clone();
         Box::new(Data::<K> {
+            size: size.to_vec(),
             reads,
             writes,
             initial,
             copies: Vec::new(),
+            attachments: Vec::new(),
             device: Resident::default(),
             stale: Stale::No,
         })
@@ -104,12 +116,15 @@ impl<K: Kernel> Definition for Erased<K> {
 
 /// The values of one cell of kernel `K`.
 pub(super) struct Data<K: Kernel> {
+    size: Vec<usize>,
     pub(super) reads: K::Reads,
     pub(super) writes: K::Writes,
     /// The outputs as `inputs` made them.
     pub(super) initial: K::Writes,
     /// Fresh outputs for kernels that work in place; kept between samples so that they are not allocated anew.
     pub(super) copies: Vec<K::Writes>,
+    /// What others keep about it.
+    attachments: Vec<Box<dyn Any>>,
     /// The same on a device, once a CUDA variant is called.
     #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no CUDA variant is called"))]
     pub(super) device: Resident,
@@ -137,6 +152,10 @@ pub(super) fn typed<K: Kernel>(data: &mut dyn CellData) -> &mut Data<K> {
 }
 
 impl<K: Kernel> CellData for Data<K> {
+    fn size(&self) -> &[usize] {
+        &self.size
+    }
+
     fn as_any(&mut self) -> &mut dyn Any {
         self
     }
@@ -208,6 +227,28 @@ impl<K: Kernel> CellData for Data<K> {
         writes.iter().enumerate().any(|(i, write)| {
             reads.iter().chain(&writes[i + 1..]).any(|other| overlap(write, other))
         })
+    }
+
+    fn export(&self) -> [Vec<Plain>; 2] {
+        let (mut reads, mut initial) = (Vec::new(), Vec::new());
+        self.reads.export(&mut reads);
+        self.initial.export(&mut initial);
+        [reads, initial]
+    }
+
+    fn export_outputs(&self) -> Vec<Plain> {
+        let mut parts = Vec::new();
+        self.writes.export(&mut parts);
+        parts
+    }
+
+    fn import_outputs(&mut self, parts: &[Vec<u8>]) -> bool {
+        self.stale = Stale::Content;
+        self.writes.import(&mut PlainBytes::of(parts))
+    }
+
+    fn attachments(&mut self) -> &mut Vec<Box<dyn Any>> {
+        &mut self.attachments
     }
 }
 

@@ -24,9 +24,24 @@ pub enum Fault {
     /// Something went wrong on a device.
     #[error("{0}")]
     Device(String),
+    /// Something went wrong with the other program that implements it.
+    #[error("{text}")]
+    Foreign {
+        /// What.
+        text: String,
+        /// Whether that program is gone, and with it the data that it had.
+        ends: bool,
+    },
     /// It cannot be done here, and that is nobody's fault.
     #[error("{0}")]
     Declined(String),
+}
+
+impl Fault {
+    /// Whether others should go on in another process.
+    pub(crate) fn ends(&self) -> bool {
+        matches!(self, Fault::Foreign { ends: true, .. })
+    }
 }
 
 /// How many guarded calls are running: while there are any, the hook notes panics instead of printing them.

@@ -29,7 +29,9 @@ pub(crate) use fault::{
     PANIC_NOTE, current_call, forget_last_words, next_call, note_panics_for_controller,
 };
 pub use mode::Mode;
-pub use routine::{Caller, Implementation, Limits, Returned, Routine, Sampled, parallel, serial};
+pub use routine::{
+    Caller, Foreign, Implementation, Limits, Returned, Routine, Sampled, parallel, serial,
+};
 pub use timed::{Calls, empty_turn};
 
 use crate::value::Operand;

@@ -7,11 +7,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-#[cfg(feature = "cuda")]
-use super::Mode;
 use super::data::{Data, typed};
 use super::timed::{self, Calls};
-use super::{CellData, Fault, Kernel};
+use super::{CellData, Fault, Kernel, Mode};
 #[cfg(feature = "cuda")]
 use crate::cuda::Stopwatch;
 use crate::cuda::{DeviceFigures, DeviceReading};
@@ -25,6 +23,8 @@ pub enum Implementation {
     Host(fn() -> Box<dyn Routine>),
     /// On a CUDA device.
     Device(fn() -> Box<dyn Routine>),
+    /// By another program, which may be written in any language.
+    Foreign(&'static dyn Foreign),
 }
 
 impl Implementation {
@@ -32,13 +32,41 @@ impl Implementation {
     pub fn routine(&self) -> Box<dyn Routine> {
         match self {
             Implementation::Host(routine) | Implementation::Device(routine) => routine(),
+            Implementation::Foreign(foreign) => foreign.routine(),
         }
     }
 
     /// Whether it needs a device.
     pub fn is_device(&self) -> bool {
-        matches!(self, Implementation::Device(_))
+        match self {
+            Implementation::Host(_) => false,
+            Implementation::Device(_) => true,
+            Implementation::Foreign(foreign) => foreign.is_device(),
+        }
     }
+
+    /// The other program, where it is one.
+    pub fn foreign(&self) -> Option<&'static dyn Foreign> {
+        match self {
+            Implementation::Foreign(foreign) => Some(*foreign),
+            Implementation::Host(_) | Implementation::Device(_) => None,
+        }
+    }
+}
+
+/// A variant that another program implements.
+pub trait Foreign: Sync {
+    /// The routine that calls it.
+    fn routine(&self) -> Box<dyn Routine>;
+
+    /// Whether it needs a device.
+    fn is_device(&self) -> bool;
+
+    /// Starts the program if it does not run, and does not wait for it.
+    fn summon(&self);
+
+    /// Gives it the device code that calls are timed with.
+    fn equip(&self, instruments: &str);
 }
 
 /// From where a variant is called.
@@ -51,6 +79,8 @@ pub enum Caller {
     Device(Rc<Stopwatch>, Mode),
     /// Through a pool of a given number of threads, entered anew by every call.
     Pool(Arc<rayon::ThreadPool>),
+    /// By another program, in some mode, on so many threads if it can choose.
+    Foreign(Mode, Option<usize>),
 }
 
 /// What one call returned.
@@ -156,6 +186,26 @@ impl Limits {
         stretch: 1.0,
         shortest: 0.0,
     };
+
+    /// Those of a sample on a device, of which so many calls can be made at once.
+    pub fn on_device(mode: Mode, per_batch: u64) -> Self {
+        /// Calls of one sample that each find cold caches: emptying the cache takes longer than most of them.
+        const MOST_COLD: u64 = 8;
+        /// Samples on a device are longer than others: what a batch leaves in the cache, to be written back when the device
+        /// is idle, must not count.
+        const STRETCH: f64 = 4.0;
+        /// Nanoseconds of calls that follow each other, at least: the first of them has no predecessor to wait for, and is a
+        /// few tenths of a microsecond shorter than the others.
+        const SHORTEST: f64 = 1e5;
+        let loop_of = Limits { per_batch, stretch: STRETCH, shortest: SHORTEST, ..Limits::NONE };
+        match mode {
+            Mode::Hot => loop_of,
+            // A graph is launched once untimed by itself, and of cold calls none should find what another left.
+            Mode::Graph => Limits { wash_out: false, ..loop_of },
+            Mode::Cold => Limits { total: MOST_COLD, wash_out: false, ..Limits::NONE },
+            Mode::Warm | Mode::EndToEnd => Limits::NONE,
+        }
+    }
 }
 
 /// A routine that runs on the calling thread.

@@ -2,14 +2,13 @@
 
 mod condition;
 mod error;
-mod nearest;
 mod partition;
 mod select;
 mod size;
 
+pub use crate::nearest::nearest;
 pub use condition::SizeFilter;
 pub use error::PlanError;
-pub use nearest::nearest;
 pub use partition::Partition;
 pub use select::{AxisOverride, Ignored, Selection};
 pub use size::{Size, sizes_of};

@@ -1,7 +1,9 @@
 //! Discovery: from entries scattered over the linked crates to kernels with their variants, in a fixed order.
 
+mod enlist;
 mod error;
 
+pub use enlist::EnlistError;
 pub use error::RegistryError;
 
 use std::collections::BTreeMap;
@@ -9,6 +11,7 @@ use std::collections::BTreeMap;
 use crate::kernel::{KernelEntry, VariantEntry};
 
 /// One kernel for one element type, with all its variants.
+#[derive(Clone)]
 pub struct RegisteredKernel {
     /// The kernel.
     pub entry: &'static KernelEntry,
@@ -17,6 +20,7 @@ pub struct RegisteredKernel {
 }
 
 /// All kernels of the program.
+#[derive(Clone)]
 pub struct Registry {
     /// By module, place in the source, and element type; never in the order of the linker.
     pub kernels: Vec<RegisteredKernel>,

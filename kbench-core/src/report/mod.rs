@@ -35,6 +35,7 @@ mod targets;
 mod terminal;
 mod trend;
 mod units;
+mod worker;
 
 pub use assemble::assemble;
 pub use change::{BaselineReport, ChangeReport, Method, ShiftReport};
@@ -59,6 +60,7 @@ pub use targets::TargetReport;
 pub use terminal::terminal;
 pub use trend::{Trend, TrendPoint};
 pub(crate) use units::{signed_percent, time as readable_time};
+pub use worker::WorkerReport;
 
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +90,9 @@ pub struct Report {
     pub environment: Environment,
     /// What CUDA variants ran on; none where nothing did.
     pub device: Option<DeviceReport>,
+    /// Foreign workers.
+    #[serde(default)]
+    pub workers: Vec<WorkerReport>,
     /// What makes the figures doubtful.
     pub warnings: Vec<String>,
     /// Processes that measured.
@@ -211,6 +216,7 @@ impl Report {
             plan: self.plan.clone(),
             environment: self.environment.clone(),
             device: self.device.clone(),
+            workers: self.workers.clone(),
             warnings: self.warnings.clone(),
             launches: self.launches,
             contaminated_share: self.contaminated_share,

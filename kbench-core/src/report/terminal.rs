@@ -10,7 +10,9 @@ use super::kernel_table::{COLUMNS, KernelTable, short_size};
 use super::overview::{heading, overview};
 use super::remarks::{remarks, wrapped, wrapped_at};
 use super::table::shortened;
-use super::{MemoryReport, PartReport, Report, RowReport, Seconds, Status, Style, units};
+use super::{
+    MemoryReport, PartReport, Report, RowReport, Seconds, Status, Style, WorkerReport, units,
+};
 use crate::environment::Environment;
 use crate::gauge::CounterFigures;
 
@@ -54,6 +56,9 @@ fn head(report: &Report, style: Style) -> String {
     }
     if let Some(device) = &report.device {
         let _ = writeln!(text, "{}", device.line());
+    }
+    for line in report.workers.iter().filter_map(WorkerReport::line) {
+        let _ = writeln!(text, "{}", wrapped_at(&line, 0, 2));
     }
     text
 }

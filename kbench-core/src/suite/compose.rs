@@ -6,13 +6,14 @@ use super::Configuration;
 use crate::calendar::timestamp;
 use crate::crossover::{Found, Origin};
 use crate::environment::{Conduct, Environment};
+use crate::foreign::Announcement;
 use crate::gauge::Counters;
 use crate::hash::fnv64;
 use crate::infer::contaminated_share;
 use crate::measure::Pass;
 use crate::report::{
-    DeviceReport, PlanReport, Report, RowReport, SCHEMA, Seconds, assemble, growth_reports,
-    kernel_reports, put_in_context, scaling_reports,
+    DeviceReport, PlanReport, Report, RowReport, SCHEMA, Seconds, WorkerReport, assemble,
+    growth_reports, kernel_reports, put_in_context, scaling_reports,
 };
 
 /// What is noted of a run while it goes on.
@@ -26,12 +27,14 @@ pub(super) struct Record {
     pub(super) conduct: Conduct,
     /// What CUDA variants ran on.
     pub(super) device: Option<DeviceReport>,
+    /// Foreign workers.
+    pub(super) workers: Vec<WorkerReport>,
     /// Why it has not come to its end; none when it has.
     pub(super) unfinished: Option<String>,
 }
 
 impl Record {
-    pub(super) fn begin() -> Self {
+    pub(super) fn begin(foreign: &[Announcement]) -> Self {
         Record {
             began: SystemTime::now(),
             started: Instant::now(),
@@ -39,6 +42,7 @@ impl Record {
             seconds: Seconds::default(),
             conduct: Conduct::default(),
             device: None,
+            workers: foreign.iter().map(WorkerReport::of).collect(),
             unfinished: None,
         }
     }
@@ -47,7 +51,8 @@ impl Record {
 impl Configuration {
     /// What was found, with all that is to be known of the run.
     pub(super) fn report(&self, record: Record, first: &Pass, found: Found) -> Report {
-        let Record { began, environment, mut seconds, conduct, device, unfinished, .. } = record;
+        let Record { began, environment, mut seconds, conduct, device, workers, .. } = record;
+        let unfinished = record.unfinished;
         let ceilings = device.as_ref().and_then(|device| device.ceilings.as_ref());
         let Found { crossovers, passes } = found;
         let Configuration { effort, threads, isolation, rules, seed, inspect, .. } = self;
@@ -91,11 +96,13 @@ impl Configuration {
                     unfinished.iter().map(|why| format!("this run is unfinished: {why}"));
                 let mut warnings: Vec<String> = unfinished.collect();
                 warnings.extend(environment.warnings(&conduct));
+                warnings.extend(workers.iter().filter_map(WorkerReport::warning));
                 warnings.extend(device.iter().flat_map(|device| device.warnings(&rows)));
                 warnings
             },
             environment,
             device,
+            workers,
             launches: first.measured.measurement.launches.len(),
             contaminated_share: conduct.contaminated_share,
             counters: inspect.then(|| {

@@ -13,16 +13,18 @@ use crate::accelerator::Accelerator;
 use crate::check::{Coverage, check_plan};
 use crate::crossover::{self, Found, Search, has_contests};
 use crate::environment::{CpuTimes, Throttling};
+use crate::foreign::{Announcement, ForeignProgram};
 use crate::infer::Rules;
-use crate::kernel::Mode;
+use crate::kernel::{Implementation, Mode};
 use crate::measure::{Effort, Isolation, Measured, Pass};
 use crate::plan::{Cell, Plan, PlanError, Row, Selection};
-use crate::registry::{RegisteredKernel, Registry, RegistryError};
+use crate::registry::{EnlistError, RegisteredKernel, Registry, RegistryError};
 use crate::report::{Report, RowKey};
 use crate::system::interrupted;
 use crate::watch::Watch;
 use crate::worker::{
-    DeviceRequest, Duet, Launcher, SameProcess, USUAL_TIMEOUT, WorkerChecks, profile_rows,
+    DeviceRequest, Duet, ForeignRequest, Launcher, Reply, Request, SameProcess, USUAL_TIMEOUT,
+    WorkerChecks, profile_rows,
 };
 use crate::workers::Workers;
 
@@ -95,6 +97,9 @@ pub enum SuiteError {
     /// The registrations.
     #[error(transparent)]
     Registry(#[from] RegistryError),
+    /// What foreign workers announce.
+    #[error(transparent)]
+    Enlist(#[from] EnlistError),
     /// The selection.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -144,18 +149,79 @@ fn unfinished() -> Option<String> {
 pub struct Suite {
     registry: Registry,
     configuration: Configuration,
+    /// What foreign workers have announced.
+    foreign: Vec<Announcement>,
 }
 
 impl Suite {
     /// Finds every kernel of the linked crates.
     pub fn discover() -> Result<Self, SuiteError> {
-        Ok(Suite { registry: Registry::collect()?, configuration: Configuration::default() })
+        let (registry, configuration) = (Registry::collect()?, Configuration::default());
+        Ok(Suite { registry, configuration, foreign: Vec::new() })
     }
 
     /// Changes the configuration.
     pub fn configure(mut self, change: impl FnOnce(&mut Configuration)) -> Self {
         change(&mut self.configuration);
         self
+    }
+
+    /// Starts foreign workers, as they are configured by now, and adds the variants that they announce. One that cannot be had
+    /// is left out, and the report says why.
+    ///
+    /// ```no_run
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use kbench_core::{Suite, foreign::ForeignProgram};
+    ///
+    /// let command = ["python3", "variants.py"].map(String::from).to_vec();
+    /// let numpy = ForeignProgram { name: "numpy".into(), command, folder: None };
+    /// let report = Suite::discover()?.with_workers(&[numpy])?.run()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn with_workers(mut self, programs: &[ForeignProgram]) -> Result<Self, SuiteError> {
+        if programs.is_empty() {
+            return Ok(self);
+        }
+        let Configuration { seed, workers, .. } = &self.configuration;
+        let mut announced: Vec<Announcement> = Vec::new();
+        let asked = workers.launcher(&self.registry, *seed, None).launch(0).and_then(|mut link| {
+            let request = Request::Announce(self.foreign_request(programs.to_vec()));
+            link.ask(&request, &mut |reply| {
+                if let Reply::Announced(announcement) = reply {
+                    announced.push(announcement);
+                }
+            })
+        });
+        for program in &programs[announced.len().min(programs.len())..] {
+            let why =
+                asked.as_ref().err().map_or("nothing was heard of it".into(), ToString::to_string);
+            let (program, about, variants) = (program.clone(), None, Vec::new());
+            announced.push(Announcement { program, about, variants, unavailable: Some(why) });
+        }
+        let Configuration { device, timeout, .. } = &self.configuration;
+        self.registry.enlist(&announced, (device.ordinal, device.off), *timeout)?;
+        self.foreign.extend(announced);
+        Ok(self)
+    }
+
+    /// What foreign workers have announced.
+    pub fn foreign(&self) -> &[Announcement] {
+        &self.foreign
+    }
+
+    fn foreign_request<T>(&self, workers: Vec<T>) -> ForeignRequest<T> {
+        let Configuration { device, timeout, .. } = &self.configuration;
+        let (device, timeout_seconds) = (device.clone(), timeout.as_secs_f64());
+        ForeignRequest { workers, device, timeout_seconds }
+    }
+
+    /// Where workers come from.
+    fn launcher(&self) -> Box<dyn Launcher + '_> {
+        let available = self.foreign.iter().filter(|worker| worker.unavailable.is_none());
+        let available: Vec<Announcement> = available.cloned().collect();
+        let foreign = (!available.is_empty()).then(|| self.foreign_request(available));
+        self.configuration.workers.launcher(&self.registry, self.configuration.seed, foreign)
     }
 
     /// All kernels, selected or not.
@@ -188,7 +254,7 @@ impl Suite {
     ) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
         let Configuration { seed, rules, search, workers, device, .. } = &self.configuration;
-        let launcher = workers.launcher(&self.registry, *seed);
+        let launcher = self.launcher();
         let accelerator = Accelerator::find(&plan, device);
         // Where nothing runs on a device, one row says so.
         let plan = match accelerator.available() {
@@ -200,7 +266,7 @@ impl Suite {
         let rows = plan.rows().filter(|(_, row)| runs(row)).count();
         let configuration = &self.configuration.clone().for_rows(rows);
         let effort = &configuration.effort;
-        let mut record = Record::begin();
+        let mut record = Record::begin(&self.foreign);
         record.seconds.budget = effort.budget.as_secs_f64();
         let (before, throttled) = (CpuTimes::read(), Throttling::read());
         let older = configuration.past.as_ref();
@@ -235,9 +301,9 @@ impl Suite {
     /// Checks what is selected on small sizes, without timing anything.
     pub fn test_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let Configuration { seed, workers, device, .. } = &self.configuration;
-        let launcher = workers.launcher(&self.registry, *seed);
-        let mut record = Record::begin();
+        let Configuration { seed, device, .. } = &self.configuration;
+        let launcher = self.launcher();
+        let mut record = Record::begin(&self.foreign);
         let device = Accelerator::find(&plan, device).available();
         let mut checks = self.configuration.checks(launcher.as_ref());
         let coverage = Coverage::SmallSizes;
@@ -261,7 +327,8 @@ impl Suite {
         let here = SameProcess(&self.registry);
         for (index, cell) in plan.cells.iter().enumerate() {
             let is_meant = |row: &usize| {
-                cell.rows[*row].variant.implementation.is_device() && cell.is_primary(*row)
+                let implementation = cell.rows[*row].variant.implementation;
+                matches!(implementation, Implementation::Device(_)) && cell.is_primary(*row)
             };
             let rows: Vec<usize> = (0..cell.rows.len()).filter(is_meant).collect();
             for told in profile_rows(&here, &plan, (index, &rows), *seed, device) {
@@ -281,7 +348,7 @@ impl Suite {
         let plan = self.plan()?;
         let nothing = Plan { cells: Vec::new(), ..plan };
         let pass = Pass { plan: nothing, checked: Vec::new(), measured: Measured::default() };
-        Ok(self.configuration.report(Record::begin(), &pass, Found::default()))
+        Ok(self.configuration.report(Record::begin(&self.foreign), &pass, Found::default()))
     }
 }
 
@@ -299,7 +366,9 @@ impl Configuration {
     /// Which rows of a plan the older build has.
     fn past_rows(&self, plan: &Plan) -> Vec<Vec<bool>> {
         let has = |cell: &Cell, row: &Row| {
-            self.past.as_ref().is_some_and(|past| past.rows.contains(&RowKey::of(cell, row)))
+            let is_own = row.variant.implementation.foreign().is_none();
+            let past = self.past.as_ref().filter(|_| is_own);
+            past.is_some_and(|past| past.rows.contains(&RowKey::of(cell, row)))
         };
         let of_cell = |cell: &Cell| cell.rows.iter().map(|row| has(cell, row)).collect();
         plan.cells.iter().map(of_cell).collect()
@@ -331,7 +400,8 @@ mod tests {
         let variants = variants.map(|(name, line)| variant_of_double(name, line, right));
         let effort = Effort { budget: Duration::from_secs(1), ..Effort::quick() };
         let configuration = Configuration { effort, search: None, ..Configuration::default() };
-        let suite = Suite { registry: Registry::of(variants).expect("fine"), configuration };
+        let (registry, foreign) = (Registry::of(variants).expect("fine"), Vec::new());
+        let suite = Suite { registry, configuration, foreign };
         let mut journal = Eager::default();
         let whole = suite.run_watched(&mut (), &mut journal).expect("a report");
         assert_eq!(whole.unfinished, None);

@@ -31,6 +31,11 @@ pub trait Element: Copy + Send + Sync + 'static {
     fn bits(self) -> u64;
     /// A value that no correct kernel leaves behind by accident.
     fn poison(poison: Poison) -> Self;
+    /// The value of some bits; none for a type that programs in other languages cannot write.
+    fn from_bits(bits: u64) -> Option<Self> {
+        let _ = bits;
+        None
+    }
 }
 
 macro_rules! float_element {
@@ -56,6 +61,10 @@ macro_rules! float_element {
                     Poison::Second => $second,
                 };
                 <$type>::from_bits(bits)
+            }
+            #[inline]
+            fn from_bits(bits: u64) -> Option<Self> {
+                Some(<$type>::from_bits(bits as $bits))
             }
         }
     )*};
@@ -93,6 +102,10 @@ macro_rules! integer_element {
                     Poison::Second => 0x3c3c_c3c3_3c3c_c3c3_u64 as $type,
                 }
             }
+            #[inline]
+            fn from_bits(bits: u64) -> Option<Self> {
+                Some(bits as $type)
+            }
         }
     )*};
 }
@@ -113,6 +126,9 @@ impl Element for bool {
     }
     fn poison(poison: Poison) -> Self {
         poison == Poison::First
+    }
+    fn from_bits(bits: u64) -> Option<Self> {
+        Some(bits & 0xff != 0)
     }
 }
 

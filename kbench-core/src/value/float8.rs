@@ -221,6 +221,10 @@ macro_rules! float8 {
                     Poison::Second => $type($second),
                 }
             }
+            #[inline]
+            fn from_bits(bits: u64) -> Option<Self> {
+                Some($type(bits as u8))
+            }
         }
     )*};
 }

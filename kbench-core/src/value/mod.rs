@@ -10,6 +10,7 @@ mod float8;
 mod lend;
 mod operand;
 mod oracle;
+mod plain;
 mod random;
 mod splitmix;
 
@@ -20,6 +21,7 @@ pub use half::{bf16, f16};
 pub use lend::{Lend, Lent};
 pub use operand::{Fingerprint, Operand};
 pub use oracle::{Oracle, OracleArgument};
+pub use plain::{Plain, PlainBytes, elements_of};
 pub(crate) use splitmix::SplitMix;
 
 pub use random::{

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::ops::Range;
 
-use super::{Declined, Element, F8E4M3, F8E5M2, Poison};
+use super::{Declined, Element, F8E4M3, F8E5M2, Plain, PlainBytes, Poison};
 
 /// Anything that a kernel reads, writes or returns.
 ///
@@ -49,6 +49,17 @@ pub trait Operand: 'static {
     /// Appends the relative rounding error of every part's element type; 0 for exact types.
     fn roundoffs(&self, parts: &mut Vec<f64>) {
         let _ = parts;
+    }
+
+    /// Appends its content as programs in other languages see it: one part for a number or a sequence of numbers.
+    fn export(&self, parts: &mut Vec<Plain>) {
+        parts.push(Plain::Opaque);
+    }
+
+    /// Takes over the content of the next part, which such a program has written; gives whether it could.
+    fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
+        let _ = parts;
+        false
     }
 
     /// Why the call that returned this value failed, if it did.
@@ -128,6 +139,12 @@ macro_rules! scalar_operand {
             fn roundoffs(&self, parts: &mut Vec<f64>) {
                 parts.push(<$type as Element>::ROUNDOFF);
             }
+            fn export(&self, parts: &mut Vec<Plain>) {
+                parts.push(Plain::number(*self));
+            }
+            fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
+                parts.next_into(std::slice::from_mut(self))
+            }
         }
     )*};
 }
@@ -163,6 +180,12 @@ macro_rules! slice_operand {
             }
             fn roundoffs(&self, parts: &mut Vec<f64>) {
                 parts.push(T::ROUNDOFF);
+            }
+            fn export(&self, parts: &mut Vec<Plain>) {
+                parts.push(Plain::numbers(self));
+            }
+            fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
+                parts.next_into(self)
             }
         }
     )*};
@@ -275,6 +298,14 @@ macro_rules! tuple_operand {
             fn roundoffs(&self, parts: &mut Vec<f64>) {
                 let ($($name,)*) = self;
                 $($name.roundoffs(parts);)*
+            }
+            fn export(&self, parts: &mut Vec<Plain>) {
+                let ($($name,)*) = self;
+                $($name.export(parts);)*
+            }
+            fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
+                let ($($name,)*) = self;
+                true $(&& $name.import(parts))*
             }
             fn failure(&self) -> Option<String> {
                 let ($($name,)*) = self;

@@ -8,14 +8,15 @@ use super::checker;
 use super::devices::{Devices, Workshop};
 use super::ledger::{Leak, Ledger};
 use super::protocol::{
-    Block, Done, FailedRow, PROTOCOL, Place, Preparation, PreparedCell, Reply, Request, Sampling,
-    Visit, VisitRow, VisitedBlock, Visits,
+    Block, Done, FailedRow, ForeignRequest, PROTOCOL, Place, Preparation, PreparedCell, Reply,
+    Request, Sampling, Visit, VisitRow, VisitedBlock, Visits,
 };
 use super::quiet::{Quiet, is_contaminated};
 use super::sentinel::Sentinels;
-use super::subject::{Names, Pools, Subject, subject};
+use super::subject::{Names, Pools, Subject, subject, summon};
 use super::watchdog::Vigil;
 use super::{Order, block};
+use crate::foreign::{Announcement, ForeignProgram, ForeignWorker};
 use crate::kernel::{Fault, forget_last_words};
 use crate::registry::Registry;
 use crate::system::cpu;
@@ -108,6 +109,11 @@ impl<'r> Worker<'r> {
                 self.profile(say);
                 None
             }
+            Request::Announce(request) => {
+                announce_programs(request, say);
+                None
+            }
+            Request::Enlist(request) => self.enlist(request).err(),
             Request::Ceilings(device) => {
                 self.devices.choose(device);
                 match self.devices.ceilings() {
@@ -129,6 +135,17 @@ impl<'r> Worker<'r> {
         }
     }
 
+    /// Knows what other programs implement from now on.
+    fn enlist(&mut self, request: &ForeignRequest<Announcement>) -> Result<(), String> {
+        let mut registry = self.registry.clone();
+        let device = (request.device.ordinal, request.device.off);
+        let enlisted = registry.enlist(&request.workers, device, request.patience());
+        enlisted.map_err(|error| error.to_string())?;
+        // As long as the entries that it holds.
+        self.registry = Box::leak(Box::new(registry));
+        Ok(())
+    }
+
     fn prepare(&mut self, preparation: &Preparation, say: &mut Say<'_>) -> Result<(), String> {
         let Preparation { protocol, seed, launch, cells, memory, calibrate, device, .. } =
             preparation;
@@ -139,6 +156,7 @@ impl<'r> Worker<'r> {
         }
         let names = Names::of(self.registry);
         let kernels = cells.iter().map(|cell| names.find(cell)).collect::<Result<Vec<_>, _>>()?;
+        summon(kernels.iter().copied().zip(cells));
         self.seed = *seed;
         self.order = Order::new(*seed, *launch);
         self.pools = Pools::default();
@@ -212,7 +230,7 @@ impl<'r> Worker<'r> {
                     self.calibrations[cell][row] = Some(calibration);
                 }
                 Err(fault) => {
-                    let ends = self.devices.lost().is_some();
+                    let ends = self.devices.lost().is_some() || fault.ends();
                     say(failed(cell, row, &fault, ends));
                     if ends {
                         break;
@@ -352,10 +370,23 @@ impl<'r> Worker<'r> {
         faults.extend(visited.faults);
         request.rows.retain(|row| faults.iter().all(|(failed, _)| *failed != row.row));
         for (row, fault) in faults {
-            say(failed(request.cell, row, &fault, self.devices.lost().is_some()));
+            let ends = self.devices.lost().is_some() || fault.ends();
+            say(failed(request.cell, row, &fault, ends));
         }
         visited.block
     }
+}
+
+/// Starts other programs side by side, and tells what each implements.
+fn announce_programs(request: &ForeignRequest<ForeignProgram>, say: &mut Say<'_>) {
+    let device = (request.device.ordinal, request.device.off);
+    let start = |program: &ForeignProgram| {
+        let worker = ForeignWorker::new(program.clone(), device, request.patience());
+        worker.summon();
+        worker
+    };
+    let workers: Vec<ForeignWorker> = request.workers.iter().map(start).collect();
+    workers.iter().for_each(|worker| say(Reply::Announced(worker.announcement())));
 }
 
 /// Says what is about to be called, to the controller and to whoever looks at the clock.

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::protocol::{Sampling, positive};
 use super::subject::{Callable, Subject};
 use crate::kernel::{
-    Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Limits, Returned, guard,
-    next_call,
+    Calls, CellData, Fault, InPlace, KernelEntry, Limits, Returned, guard, next_call,
 };
 
 /// Memory that fresh copies and kept return values of one batch may take: they should still be in a cache, as the data
@@ -123,7 +122,7 @@ pub(super) fn calibrate(
         let returned = routine.call(data.as_mut(), caller)?;
         let first_call = nanoseconds(start.elapsed());
         let mut limits = routine.limits(data.as_ref(), caller);
-        if let Implementation::Host(_) = rows[row].variant.implementation {
+        if !rows[row].variant.implementation.is_device() {
             limits.per_batch = calls_in_memory(kernel, data.as_ref(), &returned);
         }
         let (mut preparation, mut inside) = (f64::INFINITY, 0.0);

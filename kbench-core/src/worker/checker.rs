@@ -3,7 +3,7 @@
 use super::answer::announce;
 use super::devices::Workshop;
 use super::protocol::{CheckRequest, CheckedReply, PROTOCOL, Place, Reply, WrongReply};
-use super::subject::Names;
+use super::subject::{Names, summon};
 use super::watchdog::Vigil;
 use crate::check::{Bench, Check, ErrorFigures, Reason, Wrong};
 use crate::kernel::{Fault, KernelEntry, Mode, VariantEntry};
@@ -36,8 +36,12 @@ impl CheckedReply {
             }
             Err(Wrong { reason, size, seed, origin }) => {
                 let is_fault = is_fault(&reason);
-                // Who left threads behind leaves them to no other row.
-                reply.ends = matches!(reason, Reason::LeftThreads { .. });
+                // Who left threads behind leaves them to no other row, and a foreign worker that is gone had their data.
+                reply.ends = match &reason {
+                    Reason::LeftThreads { .. } => true,
+                    Reason::Fault(fault) => fault.ends(),
+                    _ => false,
+                };
                 let reason = reason.to_string();
                 reply.wrong = Some(WrongReply { reason, is_fault, size, seed, origin });
             }
@@ -65,14 +69,10 @@ pub(super) fn check(
         ));
     }
     let names = Names::of(registry);
-    let mut checker = Checker {
-        kernels: request.cells.iter().map(|cell| names.find(cell)).collect::<Result<_, _>>()?,
-        request,
-        workshop,
-        vigil,
-        bench: None,
-        say,
-    };
+    let kernels: Vec<_> =
+        request.cells.iter().map(|cell| names.find(cell)).collect::<Result<_, _>>()?;
+    summon(kernels.iter().copied().zip(&request.cells));
+    let mut checker = Checker { kernels, request, workshop, vigil, bench: None, say };
     let outcome = checker.all_rows();
     workshop.collect_sources(false);
     outcome

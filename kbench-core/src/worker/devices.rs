@@ -94,6 +94,11 @@ impl Devices {
         self.opened.as_ref()?.as_ref().ok()?.max_clock_mhz()
     }
 
+    /// The device code that calls are timed with, for foreign workers; none where there is no device for it.
+    pub(super) fn instruments(&mut self) -> Option<String> {
+        self.stopwatch().ok()?.instruments().ok()
+    }
+
     /// What the device is capable of.
     pub(super) fn ceilings(&mut self) -> GpuResult<Ceilings> {
         self.stopwatch().map_err(crate::cuda::GpuError::Failed)?.ceilings()
@@ -124,6 +129,11 @@ impl Workshop for Devices {
 impl Devices {
     /// There is none that has a clock.
     pub(super) fn max_clock_mhz(&self) -> Option<f64> {
+        None
+    }
+
+    /// There is none that could be timed with anything.
+    pub(super) fn instruments(&mut self) -> Option<String> {
         None
     }
 

@@ -18,13 +18,9 @@ mod checker;
 mod checks;
 mod devices;
 mod duet;
-#[cfg(unix)]
-mod ending;
 mod ledger;
 mod link;
 mod order;
-#[cfg(unix)]
-mod output;
 #[cfg(unix)]
 mod process;
 mod profile;
@@ -47,9 +43,9 @@ pub use order::Order;
 pub use process::Processes;
 pub use profile::profile_rows;
 pub use protocol::{
-    Block, CellRequest, CheckRequest, CheckedReply, DeviceRequest, Done, FailedRow, InspectedRow,
-    OverdueReply, PROTOCOL, Place, Preparation, PreparedCell, Program, Reply, Request, RowRequest,
-    Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits, WrongReply,
+    Block, CellRequest, CheckRequest, CheckedReply, DeviceRequest, Done, FailedRow, ForeignRequest,
+    InspectedRow, OverdueReply, PROTOCOL, Place, Preparation, PreparedCell, Program, Reply,
+    Request, RowRequest, Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits, WrongReply,
 };
 pub use quiet::{chain_of, is_contaminated, quiet_level};
 #[cfg(unix)]

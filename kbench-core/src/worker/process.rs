@@ -14,13 +14,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::ending;
 use super::link::{Launcher, Link, LinkError, conclude};
-use super::output::Output;
-use super::protocol::{Done, Reply, Request};
+use super::protocol::{Done, ForeignRequest, Reply, Request};
 use super::watchdog::USUAL_TIMEOUT;
 use crate::environment::{free_memory, this_program};
-use crate::system::{ProcessGroup, interrupted};
+use crate::foreign::Announcement;
+use crate::system::{Output, ProcessGroup, ending, interrupted};
 use crate::value::SplitMix;
 
 /// Bytes by which the environment, and with it the stack, of one launch may be shifted against that of another
@@ -63,17 +62,24 @@ pub struct Processes {
     program: PathBuf,
     argument: &'static str,
     seed: u64,
+    /// What foreign workers implement, which every worker is told first.
+    foreign: Option<ForeignRequest<Announcement>>,
 }
 
 impl Processes {
     /// Workers of a program; its `main` must serve when it is given `argument`.
     pub fn of(program: PathBuf, argument: &'static str, seed: u64) -> Self {
-        Processes { program, argument, seed }
+        Processes { program, argument, seed, foreign: None }
     }
 
     /// Workers of the executable that is running; its `main` must serve when it is given `argument`.
     pub fn of_this_program(argument: &'static str, seed: u64) -> io::Result<Self> {
         Ok(Processes::of(this_program()?, argument, seed))
+    }
+
+    /// Workers that know of foreign ones.
+    pub fn knowing(self, foreign: Option<ForeignRequest<Announcement>>) -> Self {
+        Processes { foreign, ..self }
     }
 
     /// A worker that has just been started.
@@ -108,7 +114,11 @@ impl Launcher for Processes {
         if let Some(interrupt) = interrupted() {
             return Err(LinkError::Interrupted(interrupt));
         }
-        Ok(Box::new(self.start(launch).map_err(LinkError::Start)?))
+        let mut process = self.start(launch).map_err(LinkError::Start)?;
+        if let Some(foreign) = &self.foreign {
+            process.ask(&Request::Enlist(foreign.clone()), &mut |_| {})?;
+        }
+        Ok(Box::new(process))
     }
 
     fn is_fresh(&self) -> bool {

@@ -149,6 +149,14 @@ pub(super) fn subject(
     })
 }
 
+/// Starts the foreign workers of some cells, side by side, while other things are being done.
+pub(super) fn summon<'a>(cells: impl Iterator<Item = (&'a RegisteredKernel, &'a CellRequest)>) {
+    for (kernel, request) in cells {
+        let variants = request.rows.iter().filter_map(|row| kernel.variant(&row.variant).ok());
+        variants.filter_map(|variant| variant.implementation.foreign()).for_each(|f| f.summon());
+    }
+}
+
 fn subject_row(
     kernel: &RegisteredKernel,
     request: &RowRequest,
@@ -159,6 +167,12 @@ fn subject_row(
     let caller = match variant.implementation {
         Implementation::Host(_) => pools.caller(request.threads),
         Implementation::Device(_) => devices.caller(request.mode),
+        Implementation::Foreign(foreign) => {
+            if foreign.is_device() {
+                devices.instruments().iter().for_each(|instruments| foreign.equip(instruments));
+            }
+            Ok(Caller::Foreign(request.mode, request.threads))
+        }
     };
     let callable =
         caller.map(|caller| Callable { routine: variant.implementation.routine(), caller });

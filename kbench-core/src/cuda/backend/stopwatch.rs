@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use cudarc::driver::sys::{self, CUevent, CUresult};
 use cudarc::driver::{DriverError, result};
 
-use super::compile::Source;
+use super::compile::{Source, compile};
 use super::gpu::Gpu;
 use super::memory::DeviceSlice;
 use super::nvml::{Nvml, NvmlDevice};
@@ -122,6 +122,11 @@ impl Stopwatch {
     /// The device.
     pub fn gpu(&self) -> &Gpu {
         &self.gpu
+    }
+
+    /// The code of the instruments, for others who time with them.
+    pub(crate) fn instruments(&self) -> GpuResult<String> {
+        Ok(compile(&INSTRUMENTS, &self.gpu.architecture())?.ptx)
     }
 
     /// Launches every instrument once: what loads code must not do so behind a gate.

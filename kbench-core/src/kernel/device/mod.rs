@@ -27,17 +27,6 @@ use crate::cuda::{
 };
 use crate::value::{Declined, Operand};
 
-/// Calls of one sample that each find cold caches: emptying the cache takes longer than most of them.
-const MOST_COLD: u64 = 8;
-
-/// Samples on a device are longer than others: what a batch leaves in the cache, to be written back when the device is idle,
-/// must not count.
-const STRETCH: f64 = 4.0;
-
-/// Nanoseconds of calls that follow each other, at least: the first of them has no predecessor to wait for, and is a few
-/// tenths of a microsecond shorter than the others.
-const SHORTEST: f64 = 1e5;
-
 /// Times that a gate may open by itself before the variant is to blame.
 const GATES: u32 = 2;
 
@@ -150,15 +139,7 @@ where
             InPlace::Fresh => (near / data.written_bytes().max(1)).max(1) as u64,
             InPlace::No | InPlace::Reuse => u64::MAX,
         };
-        let per_batch = queued.min(fresh);
-        let loop_of = Limits { per_batch, stretch: STRETCH, shortest: SHORTEST, ..Limits::NONE };
-        match mode {
-            Mode::Hot => loop_of,
-            // A graph is launched once untimed by itself, and of cold calls none should find what another left.
-            Mode::Graph => Limits { wash_out: false, ..loop_of },
-            Mode::Cold => Limits { total: MOST_COLD, wash_out: false, ..Limits::NONE },
-            Mode::Warm | Mode::EndToEnd => Limits::NONE,
-        }
+        Limits::on_device(mode, queued.min(fresh))
     }
 
     fn fetch(&self, data: &mut dyn CellData, caller: &Caller) -> Result<(), Fault> {

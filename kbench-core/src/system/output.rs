@@ -24,14 +24,14 @@ const LAST_LINES: usize = 3;
 const SHOWN: usize = 300;
 
 /// Passes on what one worker prints, in a thread that ends when nobody can print any more.
-pub(super) struct Output {
+pub(crate) struct Output {
     last: Arc<Mutex<VecDeque<String>>>,
     ended: Receiver<()>,
 }
 
 impl Output {
     /// Passes on what comes through a pipe.
-    pub(super) fn of(pipe: PipeReader) -> Self {
+    pub(crate) fn of(pipe: PipeReader) -> Self {
         let last = Arc::new(Mutex::new(VecDeque::new()));
         let (sender, ended) = mpsc::channel();
         let kept = last.clone();
@@ -44,7 +44,7 @@ impl Output {
 
     /// The last lines of a worker that has ended. They may still be on their way, and whoever it has started may go on
     /// printing for ever.
-    pub(super) fn last_words(&self, patience: Duration) -> Option<String> {
+    pub(crate) fn last_words(&self, patience: Duration) -> Option<String> {
         let _ = self.ended.recv_timeout(patience);
         let lines = lock(&self.last);
         (!lines.is_empty()).then(|| Vec::from_iter(lines.iter().cloned()).join(" / "))

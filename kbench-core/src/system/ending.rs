@@ -4,7 +4,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
 /// What the system says of a process that ended.
-pub(super) fn of_status(status: ExitStatus) -> String {
+pub(crate) fn of_status(status: ExitStatus) -> String {
     match (status.signal(), status.code()) {
         (Some(signal), _) => of_signal(signal),
         (None, Some(code)) => format!("it called `exit({code})`"),
@@ -13,7 +13,7 @@ pub(super) fn of_status(status: ExitStatus) -> String {
 }
 
 /// Whether it was ended by a signal that comes from elsewhere: from the system when memory is short, or from a person.
-pub(super) fn is_by_others(status: ExitStatus) -> bool {
+pub(crate) fn is_by_others(status: ExitStatus) -> bool {
     let signals = [libc::SIGKILL, libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
     status.signal().is_some_and(|signal| signals.contains(&signal))
 }

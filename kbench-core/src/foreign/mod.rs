@@ -1,0 +1,27 @@
+//! Variants that other programs implement, in whatever language.
+//!
+//! A *foreign worker* is a program that knows variants of kernels by name. It is started by a worker of ours, which makes the
+//! data, hands it over in a file that both see, and asks for calls and for samples as it would of a function of its own: so
+//! foreign variants are checked by the same gate, timed in the same blocks and judged by the same test as all others, and only
+//! one process is active at a time. What is said is in `docs/worker-protocol.md`.
+
+mod exchange;
+mod message;
+#[cfg(unix)]
+mod partner;
+#[cfg(not(unix))]
+#[path = "no_partner.rs"]
+mod partner;
+mod program;
+mod routine;
+mod worker;
+
+pub use program::{AnnouncedVariant, Announcement, ForeignProgram, VariantPlace};
+pub use routine::ForeignVariant;
+pub use worker::ForeignWorker;
+
+/// Version of what is said to foreign workers; grows when one of the former version would misunderstand it.
+pub const FOREIGN_PROTOCOL: u32 = 1;
+
+#[cfg(all(test, unix))]
+mod tests;

@@ -1,0 +1,213 @@
+//! A foreign worker, as a worker of ours sees it: started when it is needed, and asked one thing at a time.
+
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use super::message::{Answer, Ask};
+use super::partner::{Partner, Trouble};
+use super::{Announcement, FOREIGN_PROTOCOL, ForeignProgram};
+use crate::kernel::Fault;
+
+/// A program that implements variants, and its process if it has one.
+pub struct ForeignWorker {
+    program: ForeignProgram,
+    /// The device that its variants run on, and whether all devices are left alone.
+    device: (usize, bool),
+    /// How long it may take to begin.
+    patience: Duration,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    partner: Option<Partner>,
+    /// Whether it is ready.
+    has_begun: bool,
+    /// Why it cannot be had.
+    unavailable: Option<String>,
+    /// How often it was started: data that was handed to a former process is gone.
+    starts: u64,
+    /// Device code that it is to have, and whether it has it.
+    instruments: Option<String>,
+    is_equipped: bool,
+    /// The number of the next data.
+    next: u64,
+    /// Data that nobody needs any more.
+    released: Vec<u64>,
+}
+
+impl ForeignWorker {
+    /// A program that is started when it is needed, for a device by its number, unless all of them are left alone.
+    pub fn new(program: ForeignProgram, device: (usize, bool), patience: Duration) -> Self {
+        ForeignWorker { program, device, patience, state: Mutex::default() }
+    }
+
+    /// Starts it and asks what it implements.
+    pub fn announcement(&self) -> Announcement {
+        let (mut about, mut variants) = (None, Vec::new());
+        let mut state = self.state();
+        let answer =
+            self.ask_ready(&mut state, &Ask::Announce, Some(self.patience), &mut |answer| {
+                match answer {
+                    Answer::About { text } => about = Some(text),
+                    Answer::Variant(variant) => variants.push(variant),
+                    _ => {}
+                }
+            });
+        let is_done = |answer| done(answer, &Ask::Announce).map_err(|why| self.fault(why));
+        let unavailable = answer.and_then(is_done).err().map(|why| why.to_string());
+        if unavailable.is_some() {
+            variants.clear();
+        }
+        Announcement { program: self.program.clone(), about, variants, unavailable }
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.program.name
+    }
+
+    /// Starts the process if there is none, and does not wait for it.
+    pub fn summon(&self) {
+        let _ = self.start(&mut self.state());
+    }
+
+    /// Device code that it is to have.
+    pub(super) fn equip(&self, instruments: &str) {
+        let mut state = self.state();
+        if state.instruments.as_deref() != Some(instruments) {
+            (state.instruments, state.is_equipped) = (Some(instruments.to_owned()), false);
+        }
+    }
+
+    /// A number for data, and how often the process was started.
+    pub(super) fn next_data(&self) -> (u64, u64) {
+        let mut state = self.state();
+        state.next += 1;
+        (state.next, state.starts)
+    }
+
+    /// Whether data that was handed over is still there.
+    pub(super) fn has(&self, starts: u64) -> bool {
+        let state = self.state();
+        state.partner.is_some() && state.starts == starts
+    }
+
+    /// Some data is not needed any more.
+    pub(super) fn release(&self, data: u64, starts: u64) {
+        let mut state = self.state();
+        if state.starts == starts {
+            state.released.push(data);
+        }
+    }
+
+    /// Asks for something; a process that goes astray is ended.
+    pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Answer, Fault> {
+        let mut state = self.state();
+        for data in std::mem::take(&mut state.released) {
+            self.ask_ready(&mut state, &Ask::Release { data }, None, &mut |_| {})?;
+        }
+        if let (Some(instruments), false, true) =
+            (state.instruments.clone(), state.is_equipped, matches!(ask, Ask::Sample(_)))
+        {
+            let equip = Ask::Equip { instruments: &instruments };
+            let answer = self.ask_ready(&mut state, &equip, None, &mut |_| {})?;
+            done(answer, &equip).map_err(|why| self.fault(why))?;
+            state.is_equipped = true;
+        }
+        match self.ask_ready(&mut state, ask, None, &mut |_| {})? {
+            Answer::Failed { failure, ends } => {
+                if ends {
+                    state.partner = None;
+                    return Err(Fault::Foreign { text: failure, ends });
+                }
+                Err(Fault::Foreign { text: failure, ends: false })
+            }
+            Answer::Declined { reason } => Err(Fault::Declined(reason)),
+            answer => Ok(answer),
+        }
+    }
+
+    /// An answer that is none of those to what was asked: the process is not to be trusted any more.
+    pub(super) fn astray(&self, ask: &Ask<'_>, answer: &Answer) -> Fault {
+        self.state().partner = None;
+        self.fault(unexpected(ask, answer))
+    }
+
+    fn fault(&self, why: Trouble) -> Fault {
+        Fault::Foreign { text: format!("its worker `{}` {why}", self.name()), ends: true }
+    }
+
+    fn start(&self, state: &mut State) -> Result<(), Fault> {
+        if let Some(why) = &state.unavailable {
+            return Err(Fault::Foreign { text: why.clone(), ends: false });
+        }
+        if state.partner.is_none() {
+            let started = Partner::start(&self.program).map_err(|why| self.give_up(state, &why))?;
+            state.partner = Some(started);
+            (state.has_begun, state.is_equipped) = (false, false);
+            state.starts += 1;
+            state.released.clear();
+        }
+        Ok(())
+    }
+
+    /// Who cannot even begin is not started again.
+    fn give_up(&self, state: &mut State, why: &Trouble) -> Fault {
+        let text = format!("its worker `{}` {why}", self.name());
+        state.partner = None;
+        state.unavailable = Some(text.clone());
+        Fault::Foreign { text, ends: false }
+    }
+
+    /// Asks when it is ready.
+    fn ask_ready(
+        &self,
+        state: &mut State,
+        ask: &Ask<'_>,
+        patience: Option<Duration>,
+        hear: &mut dyn FnMut(Answer),
+    ) -> Result<Answer, Fault> {
+        self.start(state)?;
+        let Some(partner) = &mut state.partner else { unreachable!("it was just started") };
+        if !state.has_begun {
+            let (ordinal, off) = self.device;
+            let begin = Ask::Begin { protocol: FOREIGN_PROTOCOL, ordinal, off };
+            let begun = partner.ask(&begin, Some(self.patience), &mut |_| {});
+            if let Err(why) = begun.and_then(|answer| done(answer, &begin)) {
+                return Err(self.give_up(state, &why));
+            }
+            state.has_begun = true;
+        }
+        partner.ask(ask, patience, hear).map_err(|why| {
+            state.partner = None;
+            self.fault(why)
+        })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// What an answer means to something that is either done or not.
+fn done(answer: Answer, ask: &Ask<'_>) -> Result<(), Trouble> {
+    match answer {
+        Answer::Done => Ok(()),
+        answer => Err(unexpected(ask, &answer)),
+    }
+}
+
+fn unexpected(ask: &Ask<'_>, answer: &Answer) -> Trouble {
+    match answer {
+        Answer::Failed { failure, .. } => {
+            Trouble::Failed { asked: ask.name(), failure: failure.clone() }
+        }
+        Answer::Declined { reason } => {
+            Trouble::Failed { asked: ask.name(), failure: reason.clone() }
+        }
+        other => {
+            Trouble::Nonsense { asked: ask.name(), line: other.name().to_owned(), error: None }
+        }
+    }
+}

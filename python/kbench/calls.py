@@ -1,0 +1,302 @@
+"""Calling and timing one variant on some data."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import time
+from typing import Any, Callable, Optional
+
+import numpy as np
+
+from .cuda import Span, Stopwatch
+from .data import Data, Operand
+from .declare import Declined, Variant, names
+from .libraries import Library
+
+#: How often a gate may open by itself before the variant is to blame.
+GATES = 2
+
+
+class Site:
+    """Operands of some data as arrays of one library; shared by all its variants."""
+
+    def __init__(self, data: Data, library: Library):
+        self.data, self.library = data, library
+        self._inputs: dict[str, Any] = {}
+
+    def input(self, operand: Operand) -> Any:
+        if operand.length is None:
+            return self.data.number(operand)
+        if operand.name not in self._inputs:
+            self._inputs[operand.name] = self.library.array(self.data.input(operand), operand.element)
+        return self._inputs[operand.name]
+
+    def changed_inputs(self) -> list[str]:
+        """Inputs that are not as they were; they are put right again."""
+        changed = self.data.changed_inputs()
+        for operand in self.data.read:
+            array = self._inputs.get(operand.name)
+            if array is not None and self._bytes(array, operand) != self.data.input(operand).tobytes():
+                changed.append(operand.name)
+                del self._inputs[operand.name]
+        return changed
+
+    def _bytes(self, array: Any, operand: Operand) -> bytes:
+        return self.library.bits(array, operand.element).tobytes()
+
+
+class Subject:
+    """One variant on some data."""
+
+    def __init__(self, variant: Variant, site: Site):
+        self.variant, self.site = variant, site
+        self.data, self.library = site.data, site.library
+        self._operands = {operand.name: operand for operand in self.data.operands}
+        self._prepared: dict[str, Any] = {}
+        if variant.prepare is not None:
+            with self.library.on_stream():
+                self._prepared = variant.prepare(*(self._argument(name) for name in names(variant.prepare)))
+                self.library.wait(self._prepared)
+        self._fixed = [
+            self._prepared[name] if name in self._prepared else self._argument(name) for name in variant.parameters
+        ]
+        #: Places among the arguments of outputs that it takes.
+        self._taken = [
+            (place, self._operands[name])
+            for place, name in enumerate(variant.parameters)
+            if name not in self._prepared and name in self._operands and self._operands[name].written
+        ]
+        self._is_fresh = self.data.in_place == "fresh" and bool(self._taken)
+        self._waits = False
+        self._graphs: dict[int, tuple[Callable[[], None], list[list[Any]]]] = {}
+        #: What was last called, and what came of it.
+        self._last: tuple[Any, list[Any]] = (None, self._fixed)
+
+    def _argument(self, name: str) -> Any:
+        operand = self._operands.get(name)
+        if operand is None:
+            if name in self.data.axes:
+                return self.data.axes[name]
+            raise TypeError(f"takes `{name}`, which is no parameter or axis of the kernel, and which `prepare` does not give")
+        if operand.written:
+            bits = self.data.initial[name]
+            array = self.library.array(bits, operand.element, is_written=True)
+        else:
+            array = self.site.input(operand)
+        if operand.length is None and not operand.written:
+            return array
+        return self.library.reshape(array, self.data.shape(operand, self.variant.shapes.get(name, ())))
+
+    # Once.
+
+    def call(self) -> tuple[list[tuple[str, bytes]], list[str]]:
+        """Calls once on the outputs as kbench has them; gives what is returned, and inputs that were changed."""
+        arguments = self._with_outputs({o.name: self.data.output(o) for _, o in self._taken})
+        with self.library.on_stream():
+            result = self.variant.function(*arguments)
+            self.library.wait(result)
+        returned = self._write(result, arguments)
+        return returned, self.site.changed_inputs()
+
+    def fetch(self) -> None:
+        """Writes the outputs of the last sample to where kbench sees them."""
+        result, arguments = self._last
+        self._write(result, arguments)
+
+    def _with_outputs(self, contents: dict[str, np.ndarray]) -> list[Any]:
+        """Arguments with some content of the outputs."""
+        arguments = list(self._fixed)
+        with self.library.on_stream():
+            for place, operand in self._taken:
+                bits = contents[operand.name]
+                arguments[place] = self.library.assign(arguments[place], bits, operand.element)
+        self._fixed = arguments
+        return arguments
+
+    def _write(self, result: Any, arguments: list[Any]) -> list[tuple[str, bytes]]:
+        """Hands outputs over; gives those that are no operands."""
+        written = self.data.written
+        if result is None:
+            taken = {operand.name: arguments[place] for place, operand in self._taken}
+            missing = [operand.name for operand in written if operand.name not in taken]
+            if missing:
+                raise TypeError(f"returned None, and does not take `{missing[0]}`, so that nothing is known of it")
+            outputs = [taken[operand.name] for operand in written]
+        else:
+            outputs = list(result) if isinstance(result, (tuple, list)) else [result]
+        if len(outputs) < len(written):
+            raise TypeError(f"returned {len(outputs)} value(s) where {len(written)} are expected")
+        for operand, output in zip(written, outputs):
+            try:
+                bits = self.library.bits(output, operand.element)
+            except TypeError as error:
+                raise TypeError(f"{error} in `{operand.name}`") from None
+            if bits.size != operand.count:
+                raise TypeError(f"gives {bits.size} element(s) in `{operand.name}` where {operand.count} are expected")
+            self.data.output(operand)[...] = bits
+        rest = outputs[len(written) :]
+        return [(element, self.library.bits(value, element).tobytes()) for value in rest
+                for element in [self.library.element(value)]]  # fmt: skip
+
+    # Timed.
+
+    def _copies(self, count: int) -> list[list[Any]]:
+        """As many argument lists with fresh outputs."""
+        with self.library.on_stream():
+            first = self._with_outputs(self.data.initial)
+            lists = []
+            for _ in range(count):
+                arguments = list(first)
+                for place, _operand in self._taken:
+                    arguments[place] = self.library.copy(first[place])
+                lists.append(arguments)
+            self.library.wait(lists)
+        return lists
+
+    def on_host(self, per_batch: int, batches: int) -> float:
+        """Nanoseconds of a sample on the processor."""
+        function, total, result = self.variant.function, 0, None
+        wait = self.library.wait if self.library.name == "jax" else None
+        if wait is not None:
+            plain = function
+            function = lambda *arguments: wait(value := plain(*arguments)) or value  # noqa: E731
+        if self._taken and not self._is_fresh:
+            self._with_outputs(self.data.initial)
+        arguments = self._fixed
+        for _ in range(batches):
+            lists = self._copies(per_batch) if self._is_fresh else None
+            turns: Any = lists if lists is not None else itertools.repeat(arguments, per_batch)
+            gc.disable()
+            try:
+                start = time.perf_counter_ns()
+                for arguments in turns:
+                    result = function(*arguments)
+                total += time.perf_counter_ns() - start
+            finally:
+                gc.enable()
+        self._last = (result, arguments)
+        return float(total)
+
+    def end_to_end(self, per_batch: int, batches: int) -> float:
+        """Nanoseconds from data on the host to results on the host, by the host's clock."""
+        if self.variant.prepare is not None:
+            raise Declined("its data is prepared once, and not in every call")
+        library, data, variant = self.library, self.data, self.variant
+        operands = [self._operands.get(name) for name in variant.parameters]
+        moved = [
+            (place, operand, data.shape(operand, variant.shapes.get(operand.name, ())))
+            for place, operand in enumerate(operands)
+            if operand is not None and operand.length is not None and (not operand.written or data.in_place != "no")
+        ]
+        contents = {o.name: data.initial[o.name] if o.written else data.input(o) for _, o, _ in moved}
+        arguments, result = list(self._fixed), None
+        library.wait(arguments)
+        start = time.perf_counter_ns()
+        with library.on_stream():
+            for _ in range(per_batch * batches):
+                for place, operand, shape in moved:
+                    arguments[place] = library.reshape(library.array(contents[operand.name], operand.element), shape)
+                result = variant.function(*arguments)
+                outputs = [arguments[place] for place, _ in self._taken] if result is None else result
+                outputs = outputs if isinstance(outputs, (tuple, list)) else [outputs]
+                for operand, output in zip(data.written, outputs):
+                    library.bits(output, operand.element)
+        total = time.perf_counter_ns() - start
+        self._last = (result, arguments)
+        return float(total)
+
+    def on_device(self, watch: Stopwatch, mode: str, per_batch: int, batches: int) -> dict[str, Any]:
+        """A sample on the device: nanoseconds of all calls, of one call by the host's clock, and whether launching was over
+        before the calls began."""
+        time_ = {"hot": self._hot, "cold": self._cold, "graph": self._graph}[mode]
+        total = host = 0.0
+        with self.library.on_stream():
+            for _ in range(batches):
+                device, seen = self._timed(watch, time_, per_batch, mode)
+                total, host = total + device, host + seen
+        calls = max(1, per_batch * batches)
+        return {"nanoseconds": total, "host": host / calls, "gated": not self._waits}
+
+    def _timed(self, watch: Stopwatch, time_: Any, calls: int, mode: str) -> tuple[float, float]:
+        """A gate that had to open by itself may be the host's fault; when it happens again, a call waits for the device, and its
+        launches are part of its time."""
+        for _ in range(GATES):
+            spans, overhead = time_(watch, calls)
+            if not any(span.expired for span in spans):
+                break
+        else:
+            self._waits = mode != "graph"
+            spans, overhead = time_(watch, calls)
+        return sum(max(0.0, span.device - overhead) for span in spans), sum(span.host for span in spans)
+
+    def _span(self, watch: Stopwatch, lists: list[list[Any]]) -> Span:
+        """A span of calls, one for each list of arguments."""
+        function, library = self.variant.function, self.library
+
+        def work() -> None:
+            result = None
+            followed = library.follow(lists[0], watch.follow) if lists else []
+            for arguments in lists:
+                arguments = followed if arguments is lists[0] or not self._is_fresh else arguments
+                result = function(*arguments)
+            if lists:
+                self._last = (result, arguments)
+            library.lead(result if lists else followed)
+
+        return watch.span(work, gated=not self._waits)
+
+    def _lists(self, calls: int) -> list[list[Any]]:
+        if self._is_fresh:
+            return self._copies(calls)
+        if self._taken and self.data.in_place == "reuse":
+            self._with_outputs(self.data.initial)
+            self.library.wait(self._fixed)
+        return [self._fixed] * calls
+
+    def _hot(self, watch: Stopwatch, calls: int) -> tuple[list[Span], float]:
+        return [self._span(watch, self._lists(calls))], watch.overhead
+
+    def _cold(self, watch: Stopwatch, calls: int) -> tuple[list[Span], float]:
+        written = sum(operand.bytes for operand in self.data.written)
+        spans = []
+        for _ in range(calls):
+            lists = self._lists(1)
+            watch.flush(written)
+            spans.append(self._span(watch, lists))
+        return spans, watch.overhead
+
+    def _graph(self, watch: Stopwatch, calls: int) -> tuple[list[Span], float]:
+        if not calls:
+            return [watch.span(lambda: None)], watch.overhead
+        overhead = watch.measure_graph_overhead(self.library.capture)
+        if calls not in self._graphs:
+            self._graphs[calls] = self._captured(calls)
+        replay, lists = self._graphs[calls]
+        # Once untimed: what another graph, or an emptied cache, costs the first calls is no property of them.
+        self._renew(lists)
+        replay()
+        watch.driver.synchronize()
+        self._renew(lists)
+        return [watch.span(replay)], overhead
+
+    def _captured(self, calls: int) -> tuple[Callable[[], None], list[list[Any]]]:
+        lists = self._lists(calls)
+        function = self.variant.function
+        function(*lists[0])  # what is compiled or loaded now is not recorded
+        self.library.wait(None)
+
+        def work() -> None:
+            for arguments in lists:
+                self._last = (function(*arguments), arguments)
+
+        return self.library.capture(work), lists
+
+    def _renew(self, lists: list[list[Any]]) -> None:
+        """Gives outputs that are also inputs their initial content, in the memory that was recorded."""
+        if not self._taken or self.data.in_place == "no":
+            return
+        for arguments in lists if self._is_fresh else lists[:1]:
+            for place, operand in self._taken:
+                self.library.assign(arguments[place], self.data.initial[operand.name], operand.element)
+        self.library.wait(None)
