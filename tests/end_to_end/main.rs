@@ -4,6 +4,7 @@ mod cargo;
 mod crossovers;
 mod devices;
 mod faults;
+mod foreign;
 mod interrupts;
 mod launches;
 mod limits;

@@ -1,0 +1,180 @@
+//! Variants in other languages: NumPy, and JAX for the types that NumPy does not have.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use crate::support::{Finished, executable, read_csv, root, scratch};
+
+/// A Python that has NumPy and JAX; none, with a reason that is printed, where it is not installed.
+fn python() -> Option<PathBuf> {
+    let consumers = std::env::var_os("KBENCH_CONSUMERS").map(PathBuf::from);
+    let python = consumers.map(|folder| folder.join("python/bin/python"));
+    let found = python.filter(|python| python.is_file());
+    if found.is_none() {
+        assert!(
+            std::env::var_os("KBENCH_REQUIRE_CONSUMERS").is_none(),
+            "there is no Python with NumPy, and KBENCH_REQUIRE_CONSUMERS is set"
+        );
+        println!(
+            "skipped: KBENCH_CONSUMERS names no folder with a Python that has NumPy; .ci/consumers makes one"
+        );
+    }
+    found
+}
+
+/// The bench target with a worker, in a folder of its own.
+struct Bench {
+    program: PathBuf,
+    worker: String,
+    folder: PathBuf,
+}
+
+impl Bench {
+    fn with(variants: &str, name: &str) -> Option<Self> {
+        let python = python()?;
+        let file = root().join("tests/foreign").join(variants);
+        let worker = format!("py='{}' '{}'", python.display(), file.display());
+        let folder = scratch(name);
+        fs::create_dir_all(&folder).expect("a folder");
+        Some(Bench { program: executable("foreign"), worker, folder })
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).args(["--worker", &self.worker]).current_dir(&self.folder);
+        command.env("KBENCH_HOME", &self.folder).env("NO_COLOR", "1");
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Finished {
+        Finished::of(&mut self.command(arguments))
+    }
+}
+
+type Rows = Vec<BTreeMap<String, String>>;
+
+/// Columns of the rows of a variant.
+fn column<'a>(rows: &'a Rows, variant: &str, name: &str) -> Vec<&'a str> {
+    let of = rows.iter().filter(|row| row["variant"] == variant);
+    of.map(|row| row[name].as_str()).collect()
+}
+
+#[test]
+fn variants_in_numpy_are_checked_measured_and_judged_like_all_others() {
+    let Some(bench) = Bench::with("variants.py", "numpy") else { return };
+    let csv = bench.folder.join("rows.csv");
+    let export = format!("csv={}", csv.display());
+    let kernels = ["--kernel", "scale,dot,row_sums,sort", "--no-search"];
+    let done =
+        bench.run(&[&["--bench", "--budget", "20s", "--export", &export], &kernels[..]].concat());
+    done.assert_code(0);
+    done.assert_stdout("worker py · 7 variants · Python");
+    let rows = read_csv(&csv);
+    for (kernel, variant, sizes) in [
+        ("scale", "numpy", 2),
+        ("scale", "numpy_out", 2),
+        ("dot", "numpy", 1),
+        ("row_sums", "numpy", 4),
+        ("sort", "numpy", 2),
+        ("sort", "numpy_new", 2),
+    ] {
+        let of: Rows = rows
+            .iter()
+            .filter(|row| row["kernel"].ends_with(kernel) && row["variant"] == variant)
+            .cloned()
+            .collect();
+        assert_eq!(of.len(), sizes, "{kernel}/{variant}");
+        for row in &of {
+            assert_eq!(row["status"], "ok", "{row:?}");
+            let number = |name: &str| row[name].parse::<f64>().unwrap_or(f64::NAN);
+            assert!(number("time_ns") > 0.0 && number("speedup") > 0.0, "{row:?}");
+            assert!(number("error") <= number("tolerance"), "{row:?}");
+            assert!(!row["verdict"].is_empty(), "{row:?}");
+        }
+    }
+    // A variant that declines what it is not made for is measured where it is.
+    assert_eq!(column(&rows, "numpy_large", "size"), ["n=256", "n=65536"]);
+    let status = column(&rows, "numpy_large", "status");
+    assert_eq!(status, ["skipped: n is below 1000", "ok"]);
+}
+
+#[test]
+fn a_foreign_variant_that_breaks_costs_its_row_alone() {
+    let Some(bench) = Bench::with("variants.py", "faults") else { return };
+    let csv = bench.folder.join("rows.csv");
+    let export = format!("csv={}", csv.display());
+    let flags = ["--bench", "--quick", "--kernel", "scale", "--no-search", "--timeout", "3s"];
+    let done = Finished::of(
+        bench.command(&[&flags[..], &["--export", &export]].concat()).env("FOREIGN", "faults"),
+    );
+    done.assert_code(100);
+    let rows = read_csv(&csv);
+    for (variant, reason) in [
+        ("wrong", "worst `y`["),
+        ("double", "raised TypeError: gives float64 where f32 is expected in `y`"),
+        ("raises", "raised ValueError: no luck"),
+        ("dies", "its worker `py` ended: SIGABRT"),
+        ("hangs", "did not return within"),
+        ("writes_input", "raised ValueError: output array is read-only"),
+        ("tires", "its worker `py` ended: it called `exit(7)`"),
+    ] {
+        let status = column(&rows, variant, "status");
+        let all = status.iter().all(|s| s.starts_with("failed: ") && s.contains(reason));
+        assert!(status.len() == 2 && all, "{variant}: {status:?}");
+    }
+    for variant in ["scale", "chunked", "numpy", "numpy_out"] {
+        assert_eq!(column(&rows, variant, "status"), ["ok", "ok"], "{variant}\n{}", done.stderr);
+    }
+}
+
+#[test]
+fn small_floats_come_and_go_bit_for_bit() {
+    let Some(bench) = Bench::with("small_floats.py", "floats") else { return };
+    let done = bench.run(&["--test", "--kernel", "negate"]);
+    done.assert_code(100);
+    for element in ["f16", "bf16", "e4m3", "e5m2"] {
+        done.assert_stdout(&format!("negate/jax/{element}/n=64 ... ok"));
+        done.assert_stdout(&format!("negate/jax_wrong/{element}/n=64 ... FAILED"));
+    }
+}
+
+#[test]
+fn workers_are_listed_in_the_file_and_left_out_when_they_cannot_be_had() {
+    let Some(bench) = Bench::with("variants.py", "listed") else { return };
+    let (python, file) =
+        (python().expect("found before"), root().join("tests/foreign/variants.py"));
+    let worker = |name: &str, rest: &str| {
+        let (python, file) = (python.display(), file.display());
+        format!("[[worker]]\nname = '{name}'\ncommand = ['{python}', '{file}']\n{rest}\n")
+    };
+    fs::write(bench.folder.join("kbench.toml"), worker("listed", "default = false"))
+        .expect("a file");
+    let list = |arguments: &[&str], foreign: &str| {
+        let mut command = Command::new(&bench.program);
+        command.args(["--list", "--format", "terse", "--kernel", "dot"]).args(arguments);
+        Finished::of(command.current_dir(&bench.folder).env("FOREIGN", foreign))
+    };
+    let name = "downstream::dot/numpy/f32/n=1000: benchmark";
+    assert!(!list(&[], "").stdout.contains(name), "it is not asked for");
+    list(&["--worker", "listed"], "").assert_stdout(name);
+    let missing = list(&["--worker", "listed"], "missing");
+    missing.assert_code(0);
+    missing.assert_stderr("warning: a worker is left out");
+    missing.assert_stderr("No module named 'a_library_that_is_not_there'");
+    missing.assert_stdout("downstream::dot/lanes/f32/n=1000: benchmark");
+    let slow = list(&["--worker", "listed", "--timeout", "500ms"], "slow");
+    slow.assert_code(0);
+    slow.assert_stderr("was not ready within");
+    let unknown = list(&["--worker", "listed"], "unknown");
+    unknown.assert_code(2);
+    unknown.assert_stderr("announces a variant `numpy` of `scael`");
+    unknown.assert_stderr("there is no such kernel in this program; did you mean `scale`?");
+    let misspelt = list(&["--worker", "lisetd"], "");
+    misspelt.assert_code(2);
+    misspelt.assert_stderr("did you mean `listed`?");
+    fs::write(bench.folder.join("kbench.toml"), worker("listed", "")).expect("a file");
+    list(&[], "").assert_stdout(name);
+    assert!(!list(&["--worker", "none"], "").stdout.contains(name));
+}
