@@ -16,6 +16,8 @@ class Library:
     """What the rest needs to know of a library. `device` is the number of a GPU, or None for the processor."""
 
     name = "numpy"
+    #: Whether calls run on streams that nobody else sees.
+    has_own_streams = False
 
     def __init__(self, device: Optional[int]):
         self.device = device
@@ -126,7 +128,7 @@ class Torch(Library):
     def array(self, bits, element, is_written=False):
         with self.on_stream():
             # Of its own memory: PyTorch knows no arrays that may not be written.
-            array = self.torch.from_numpy(bits.copy())
+            array = self.torch.from_numpy(bits.copy() if self.device is None else bits)
             view = self.views.get(element)
             array = array if view is None else array.view(view)
             return array if self.device is None else array.to(self.place)
@@ -206,6 +208,7 @@ class Torch(Library):
 
 class Jax(Library):
     name = "jax"
+    has_own_streams = True
 
     def __init__(self, device: Optional[int]):
         super().__init__(device)
@@ -222,7 +225,8 @@ class Jax(Library):
 
     def array(self, bits, element, is_written=False):
         bits = bits.view(self.views.get(element, bits.dtype))
-        array = self.jax.device_put(bits.copy(), self.place)
+        # On a processor the array may be the memory that it is made of.
+        array = self.jax.device_put(bits.copy() if self.device is None else bits, self.place)
         if array.dtype != bits.dtype:
             raise Declined(f"JAX has no {element} unless jax_enable_x64 is on")
         return array
@@ -266,7 +270,8 @@ class Jax(Library):
 
     def lead(self, result):
         for array in self.jax.tree_util.tree_leaves(result):
-            array.__dlpack__(stream=self.stream)
+            if isinstance(array, self.jax.Array):
+                array.__dlpack__(stream=self.stream)
 
 
 class Following:

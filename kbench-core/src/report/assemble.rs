@@ -286,8 +286,7 @@ impl Finding<'_> {
         report.flops_per_s = flops.map(per_second);
         report.bytes_per_s = bytes.map(per_second);
         report.items_per_s = report.work.map(per_second);
-        let is_on_device = self.known.is_some_and(|known| known.device.is_some());
-        if let Some(ceilings) = ceilings.filter(|_| is_on_device) {
+        if let Some(ceilings) = ceilings.filter(|_| variant.implementation.is_device()) {
             let mode = self.cell.rows[self.row].mode;
             add_ceiling(report, mode, ceilings, (bytes, flops));
         }

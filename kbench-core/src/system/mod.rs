@@ -20,6 +20,6 @@ pub(crate) use interrupt::{interrupted, listen};
 pub(crate) use output::Output;
 #[cfg(unix)]
 pub(crate) use process_group::{
-    ProcessGroup, end_others_of_own_group, exit_at_once, release_stdin,
+    ProcessGroup, end_others_of_own_group, exit_at_once, release_stdin, wait_for_children,
 };
 pub(crate) use threads::count as threads;

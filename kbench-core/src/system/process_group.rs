@@ -112,6 +112,18 @@ pub(crate) fn end_others_of_own_group() {
     }
 }
 
+/// Waits for processes that this one has started, and that are about to end: their time counts as this one's from then on.
+pub(crate) fn wait_for_children(patience: Duration) {
+    let start = Instant::now();
+    // SAFETY: numbers in, a number out; nobody else waits for them any more.
+    while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } >= 0 {
+        if start.elapsed() >= patience {
+            return;
+        }
+        std::thread::sleep(TICK);
+    }
+}
+
 /// Gives standard input to nobody: what is there is not meant for kernels, nor for processes that they start.
 pub(crate) fn release_stdin() -> io::Result<()> {
     let nothing = File::open("/dev/null")?;

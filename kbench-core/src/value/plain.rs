@@ -39,7 +39,7 @@ impl Plain {
 
 fn bytes_of<T: Element>(numbers: &[T]) -> Vec<u8> {
     let size = size_of::<T>();
-    let mut bytes = vec![0; size * numbers.len()];
+    let mut bytes = vec![0; size_of_val(numbers)];
     for (bytes, number) in bytes.chunks_exact_mut(size.max(1)).zip(numbers) {
         let bits = number.bits().to_ne_bytes();
         bytes.copy_from_slice(if cfg!(target_endian = "little") {
@@ -77,7 +77,7 @@ impl<'a> PlainBytes<'a> {
     pub fn next_into<T: Element>(&mut self, numbers: &mut [T]) -> bool {
         let size = size_of::<T>();
         let Some(bytes) = self.parts.next() else { return false };
-        if bytes.len() != size * numbers.len() {
+        if bytes.len() != size_of_val(numbers) {
             return false;
         }
         let fits = |(bytes, number): (&[u8], &mut T)| number_of(bytes).map(|read| *number = read);

@@ -16,11 +16,16 @@ use super::protocol::{OverdueReply, Reply, Request};
 use super::watchdog::{Overdue, Vigil, watch_over};
 use crate::kernel::note_panics_for_controller;
 use crate::registry::Registry;
-use crate::system::{end_others_of_own_group, exit_at_once, memory, release_stdin};
+use crate::system::{
+    end_others_of_own_group, exit_at_once, memory, release_stdin, wait_for_children,
+};
 
 /// Replies wait in the worker until there are this many bytes: a controller that wakes up for every block would disturb
 /// the next one.
 const REPLY_BUFFER: usize = 1 << 20;
+
+/// Processes that were asked to end have ended after this long, or are ended by the controller.
+const LAST_BREATH: Duration = Duration::from_secs(1);
 
 /// When nobody wants the rest, the current block is still finished and told of, unless it takes longer than this.
 const LAST_BLOCK: Duration = Duration::from_secs(1);
@@ -48,8 +53,14 @@ pub fn serve(registry: &Registry) -> io::Result<()> {
     });
     let outcome =
         answer(Worker::watched(registry, vigil.clone(), memory), &vigil, receiver, &replies);
-    end_others_of_own_group();
+    end_others();
     outcome
+}
+
+/// Ends what was started here, and waits for it: whose time is not known would look as if others had used the machine.
+fn end_others() {
+    end_others_of_own_group();
+    wait_for_children(LAST_BREATH);
 }
 
 /// Answers one request after the other.
@@ -100,7 +111,7 @@ fn hear(requests: BufReader<UnixStream>, sender: Sender<String>, vigil: &Vigil, 
         std::thread::sleep(Duration::from_millis(1));
     }
     replies.flush();
-    end_others_of_own_group();
+    end_others();
     if vigil.is_busy() { exit_at_once() } else { std::process::exit(0) }
 }
 
