@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The CUDA variants of the library beside PyTorch, on one machine in one script.
 
-Usage: [BUDGET=5s] [TYPES=f32,f16,...] campaign/gpu/library.py SUITE [FOLDER [KERNEL...]]
+Usage: [BUDGET=5s] [TYPES=f32,f16,...] [WORKER=torch] campaign/gpu/library.py SUITE [FOLDER [KERNEL...]]
 
 SUITE is the example of that name. PyTorch's operations are timed as kbench times cold calls: two events around one call, after
 more than twice the second-level cache was overwritten and read, and as much was written as the call writes. Calls that take
@@ -9,7 +9,9 @@ half a millisecond together are a sample, of which the mean counts; of a process
 processes the geometric mean. What two events take around nothing is subtracted from both.
 
 FOLDER (default target/gpu/library) gets kbench's results as CSV and the table as library.md. BUDGET is what kbench may take for
-measuring a kernel, TYPES leaves element types out.
+measuring a kernel, TYPES leaves element types out. With WORKER=torch, kbench measures PyTorch as well, by its foreign worker: rows
+called `torch` show how well that agrees with this script. (Products of 8 bits have their scales there, and losses of halves are made
+f32.)
 """
 
 import csv
@@ -210,7 +212,10 @@ def ours(suite, case, folder):
     axes = [part for axis, value in case.size.items() for part in ("--axis", f"{axis}={value}")]
     command = [suite, "--kernel", case.kernel, "--backend", "cuda", "--cold", "--no-search", "--launches", str(LAUNCHES)]
     command += ["--type", ",".join(case.types), "--budget", os.environ.get("BUDGET", "5s")]
-    command += ["--variant", ",".join(case.variants)] if case.variants else []
+    worker = os.environ.get("WORKER")
+    command += ["--worker", worker] if worker else []
+    variants = [*case.variants, worker] if worker else case.variants
+    command += ["--variant", ",".join(variants)] if case.variants else []
     command += ["--export", f"csv={path}", *axes]
     outcome = subprocess.run(command, capture_output=True, text=True)
     (folder / f"{case.kernel}.log").write_text(outcome.stdout + outcome.stderr)

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::{Finished, executable, read_csv, root, scratch};
+use crate::support::{Finished, cargo, executable, read_csv, root, scratch};
 
 /// A Python that has NumPy and JAX; none, with a reason that is printed, where it is not installed.
 fn python() -> Option<PathBuf> {
@@ -177,4 +177,32 @@ fn workers_are_listed_in_the_file_and_left_out_when_they_cannot_be_had() {
     fs::write(bench.folder.join("kbench.toml"), worker("listed", "")).expect("a file");
     list(&[], "").assert_stdout(name);
     assert!(!list(&["--worker", "none"], "").stdout.contains(name));
+}
+
+/// The suite of this repository, with NumPy beside it.
+fn suite(arguments: &[&str], variants: &str) -> Option<Finished> {
+    let python = python()?;
+    let worker = format!("numpy='{}' '{}'", python.display(), root().join(variants).display());
+    let mut command = cargo(&["run", "--quiet", "--example", "suite", "--"]);
+    command.args(arguments).args(["--worker", &worker]).current_dir(root());
+    Some(Finished::of(command.env("KBENCH_HOME", scratch("suite"))))
+}
+
+#[test]
+fn the_library_in_numpy_passes_the_checks_of_the_suite() {
+    let flags = ["--test", "--variant", "numpy", "--skip", "matmul"];
+    let Some(done) = suite(&flags, "kernels/python/numpy_variants.py") else { return };
+    done.assert_code(0);
+    for kernel in ["add/numpy/f32", "gelu/numpy/f32", "rms_norm/numpy/f32", "softmax/numpy/f32"] {
+        let passed = done.stdout.lines().any(|line| line.contains(kernel) && line.ends_with("... ok"));
+        assert!(passed, "{kernel}\n{}", done.stdout);
+    }
+}
+
+#[test]
+fn the_package_passes_its_own_tests() {
+    let Some(python) = python() else { return };
+    let mut command = Command::new(python);
+    command.args(["-W", "ignore::ResourceWarning", "-m", "unittest", "discover", "-s", "python/tests"]);
+    Finished::of(command.current_dir(root())).assert_code(0);
 }
