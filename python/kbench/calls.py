@@ -262,7 +262,7 @@ class Subject:
                 self._last = (result, arguments)
             library.lead(result)
 
-        return watch.span(work, gated=not self._waits)
+        return watch.span(work, gated=not self._waits, alone=not library.has_own_streams)
 
     def _overhead_of(self, watch: Stopwatch) -> float:
         """What two events take by themselves; more where the streams of a library have to wait for each other."""

@@ -105,6 +105,9 @@ class Driver:
     def synchronize(self) -> None:
         self._call("cuCtxSynchronize")
 
+    def wait_for_stream(self, stream: int) -> None:
+        self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
+
     def load(self, code: str) -> ctypes.c_void_p:
         module = ctypes.c_void_p()
         self._call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(code.encode()))
@@ -172,8 +175,9 @@ class Stopwatch:
         self.driver.record(self._order, self.stream)
         self.driver.wait_for(self._order, stream)
 
-    def span(self, work: Callable[[], Any], gated: bool = True) -> Span:
-        """What two events around some work have between them."""
+    def span(self, work: Callable[[], Any], gated: bool = True, alone: bool = True) -> Span:
+        """What two events around some work have between them. The host's clock runs until the whole device is idle, or, where a
+        library does things of its own afterwards, until the stream is."""
         driver = self.driver
         self._flag[0], self._flag[1] = 0, 0
         if gated:
@@ -186,8 +190,12 @@ class Stopwatch:
         finally:
             opened = time.perf_counter_ns()
             self._flag[0] = 1
-        driver.synchronize()
+        if alone:
+            driver.synchronize()
+        else:
+            driver.wait_for_stream(self.stream)
         host = time.perf_counter_ns() - (opened if gated else begun)
+        driver.synchronize()
         return Span(driver.elapsed(self._start, self._end), host, gated and self._flag[1] != 0)
 
     def flush(self, written: int) -> None:

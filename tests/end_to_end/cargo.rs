@@ -103,7 +103,7 @@ fn a_wrong_variant_is_named_with_place_and_error_and_the_rest_is_measured() {
         "downstream::scale/zeros_only/f32: failed: relative error 1.00e0 (norm)",
         "downstream::scale/not_a_number/f32: failed: `y`[0] is NaN where",
         "downstream::scale/panics/f32: failed: panicked at benches/faulty.rs:34:5: only multiples of eight",
-        "kbench chose this size: if the kernel is not defined there, say so with `valid = ...`",
+        "kbench chose this size: if the kernel is not defined there, say so with `valid = ...`, or decline",
         "downstream::dot/different/f32: failed: two calls on the same input differ beyond the tolerance",
         "downstream::sort/only_at_first/f32: failed: right before timing but not after it",
         "downstream::roots/refuses/f32: failed: returned an error: element 0 is negative",

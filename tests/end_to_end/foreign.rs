@@ -194,7 +194,8 @@ fn the_library_in_numpy_passes_the_checks_of_the_suite() {
     let Some(done) = suite(&flags, "kernels/python/numpy_variants.py") else { return };
     done.assert_code(0);
     for kernel in ["add/numpy/f32", "gelu/numpy/f32", "rms_norm/numpy/f32", "softmax/numpy/f32"] {
-        let passed = done.stdout.lines().any(|line| line.contains(kernel) && line.ends_with("... ok"));
+        let passed =
+            done.stdout.lines().any(|line| line.contains(kernel) && line.ends_with("... ok"));
         assert!(passed, "{kernel}\n{}", done.stdout);
     }
 }
@@ -203,6 +204,14 @@ fn the_library_in_numpy_passes_the_checks_of_the_suite() {
 fn the_package_passes_its_own_tests() {
     let Some(python) = python() else { return };
     let mut command = Command::new(python);
-    command.args(["-W", "ignore::ResourceWarning", "-m", "unittest", "discover", "-s", "python/tests"]);
+    command.args([
+        "-W",
+        "ignore::ResourceWarning",
+        "-m",
+        "unittest",
+        "discover",
+        "-s",
+        "python/tests",
+    ]);
     Finished::of(command.current_dir(root())).assert_code(0);
 }

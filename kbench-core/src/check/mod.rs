@@ -123,7 +123,7 @@ impl Wrong {
                 | Reason::Definition { .. }
                 | Reason::Reported { is_fault: true, .. },
             ) => {
-                "; kbench chose this size: if the kernel is not defined there, say so with `valid = ...`"
+                "; kbench chose this size: if the kernel is not defined there, say so with `valid = ...`, or decline"
             }
             _ => "",
         }

@@ -356,12 +356,13 @@ mod tests {
     }
 
     /// For every flag that does not take any text, a value that it cannot take and what to write instead.
-    const REFUSED: [(&str, &str, &str); 27] = [
+    const REFUSED: [(&str, &str, &str); 28] = [
         ("size", "dim>=many=1", "write for example"),
         ("axis", "dim", "dim=64,128"),
         ("axis", "dim=x", "write for example 4096"),
         ("backend", "cdua", "did you mean `cuda`?"),
         ("partition", "slice:5/4", "slice:1/4"),
+        ("worker", "mine= ", "write mine=COMMAND"),
         ("budget", "soon", "write for example 60s"),
         ("budget", "9000h", "8760h"),
         ("measurement-time", "-1s", "write for example 60s"),

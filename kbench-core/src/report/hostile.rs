@@ -82,6 +82,13 @@ fn hostile(text: &str) -> Report {
     report.rows[1].status = Status::Failed(text.to_owned());
     report.rows[2].status = Status::Skipped(text.to_owned());
     report.rows[0].axes = [(text.to_owned(), 1)].into();
+    report.workers = vec![WorkerReport {
+        name: text.to_owned(),
+        command: vec![text.to_owned()],
+        about: Some(text.to_owned()),
+        variants: 1,
+        unavailable: None,
+    }];
     report
 }
 

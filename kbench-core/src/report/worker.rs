@@ -34,9 +34,14 @@ impl WorkerReport {
 
     /// What is said of one that was there.
     pub(crate) fn line(&self) -> Option<String> {
+        self.summary().map(|summary| format!("worker {summary}"))
+    }
+
+    /// Its name, how many variants it has, and what it is made of, if it was there.
+    pub(crate) fn summary(&self) -> Option<String> {
         let WorkerReport { name, about, variants, unavailable, .. } = self;
         let about = about.as_ref().map_or_else(String::new, |about| format!(" · {about}"));
-        unavailable.is_none().then(|| format!("worker {name} · {variants} variants{about}"))
+        unavailable.is_none().then(|| format!("{name} · {variants} variants{about}"))
     }
 
     /// What is said of one that could not be had.

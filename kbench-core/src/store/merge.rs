@@ -193,6 +193,11 @@ fn absorb(merged: &mut Report, part: Report) {
     let shares = [merged.contaminated_share, part.contaminated_share];
     merged.contaminated_share = shares.into_iter().flatten().reduce(f64::max);
     merged.device = merged.device.take().or(part.device);
+    for worker in part.workers {
+        if !merged.workers.contains(&worker) {
+            merged.workers.push(worker);
+        }
+    }
     merged.rows.extend(part.rows);
     merged.kernels.extend(part.kernels);
     merged.crossovers.extend(part.crossovers);

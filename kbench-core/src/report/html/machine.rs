@@ -1,6 +1,6 @@
 //! Where the figures are from: a card for every machine, with what makes them doubtful in plain words.
 
-use super::super::{DeviceReport, Report, units};
+use super::super::{DeviceReport, Report, WorkerReport, units};
 use super::text::{cut, escape, name, scaled};
 use crate::calendar::date_and_time;
 use crate::environment::Environment;
@@ -12,6 +12,7 @@ pub(super) fn section(report: &Report) -> String {
             title: None,
             environment: &report.environment,
             device: report.device.as_ref(),
+            workers: &report.workers,
             warnings: &report.warnings,
         }),
         parts => parts
@@ -28,6 +29,7 @@ pub(super) fn section(report: &Report) -> String {
                     )),
                     environment: &part.environment,
                     device: part.device.as_ref(),
+                    workers: &[],
                     warnings: &part.warnings,
                 })
             })
@@ -44,12 +46,14 @@ struct Card<'a> {
     title: Option<String>,
     environment: &'a Environment,
     device: Option<&'a DeviceReport>,
+    workers: &'a [WorkerReport],
     warnings: &'a [String],
 }
 
 fn card(card: &Card<'_>) -> String {
+    let workers = card.workers.iter().map(|worker| ("worker", worker.summary()));
     let facts: Vec<(&str, Option<String>)> =
-        processor(card.environment).into_iter().chain(device(card.device)).collect();
+        processor(card.environment).into_iter().chain(device(card.device)).chain(workers).collect();
     let items: String = facts
         .into_iter()
         .filter_map(|(what, fact)| Some(format!("<div><dt>{what}<dd>{}</div>", name(&fact?))))

@@ -18,7 +18,7 @@ pub(crate) use inert::prose;
 use inert::code;
 
 use crate::calendar::date_and_time;
-use crate::report::{PartReport, Report, RowReport, Status};
+use crate::report::{PartReport, Report, RowReport, Status, WorkerReport};
 
 /// From this many kernels on their tables are folded.
 const MANY: usize = 6;
@@ -89,6 +89,9 @@ fn environment(report: &Report) -> String {
     let mut text = parts.into_iter().flatten().collect::<Vec<_>>().join(" · ") + "\n";
     if let Some(device) = &report.device {
         let _ = writeln!(text, "<br>{}", prose(&device.line()));
+    }
+    for line in report.workers.iter().filter_map(WorkerReport::line) {
+        let _ = writeln!(text, "<br>{}", prose(&line));
     }
     for PartReport { run, environment, rows, .. } in &report.parts {
         let (run, cpu) = (code(run), prose(&environment.cpu));
