@@ -52,13 +52,13 @@ class Site:
         changed = self.data.changed_inputs()
         for operand in self.data.read:
             array = self._inputs.get(operand.name)
-            if array is not None and self._bytes(array, operand) != self.data.input(operand).tobytes():
+            if array is None:
+                continue
+            here = self.library.bits(array, operand.element)
+            if not np.array_equal(here.view(np.uint8), self.data.input(operand).view(np.uint8)):
                 changed.append(operand.name)
                 del self._inputs[operand.name]
         return changed
-
-    def _bytes(self, array: Any, operand: Operand) -> bytes:
-        return self.library.bits(array, operand.element).tobytes()
 
 
 class Subject:

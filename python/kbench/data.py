@@ -87,7 +87,7 @@ class Data:
         changed = []
         for operand in self.read:
             own, shared = self.input(operand), self._bits(self._shared, operand)
-            if own.tobytes() != shared.tobytes():
+            if not np.array_equal(own.view(np.uint8), shared.view(np.uint8)):
                 own[...] = shared
                 changed.append(operand.name)
         return changed

@@ -179,6 +179,27 @@ fn workers_are_listed_in_the_file_and_left_out_when_they_cannot_be_had() {
     assert!(!list(&["--worker", "none"], "").stdout.contains(name));
 }
 
+#[test]
+fn the_example_of_the_page_works() {
+    let page = fs::read_to_string(root().join("docs/other-languages.md")).expect("a page");
+    let block = |language: &str| {
+        let rest = page.split(&format!("```{language}\n")).nth(1).expect(language);
+        rest.split("```").next().expect("an end").to_owned()
+    };
+    let source = fs::read_to_string(root().join("tests/downstream/benches/foreign.rs"));
+    assert!(source.expect("a bench").contains(block("rust").trim()), "the page has another kernel");
+    let Some(mut bench) = Bench::with("variants.py", "page") else { return };
+    let file = bench.folder.join("variants.py");
+    fs::write(&file, block("python")).expect("a file");
+    let python = python().expect("found before");
+    bench.worker = format!("mine='{}' '{}'", python.display(), file.display());
+    let flags = ["--bench", "--quick", "--kernel", "softmax", "--no-search"];
+    let done = Finished::of(bench.command(&flags).env("PYTHONPATH", root().join("python")));
+    done.assert_code(0);
+    done.assert_stdout("worker mine · 1 variant · Python");
+    done.assert_says("4 measured, 0 failed, 0 skipped");
+}
+
 /// The suite of this repository, with NumPy beside it.
 fn suite(arguments: &[&str], variants: &str) -> Option<Finished> {
     let python = python()?;

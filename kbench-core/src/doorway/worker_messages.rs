@@ -28,8 +28,10 @@ pub fn worker_messages(bytes: &[u8]) {
     let mut worker = Worker::new(&registry);
     let mut replies = Vec::new();
     for line in text.lines() {
-        if let Ok(request) = serde_json::from_str::<Request>(line) {
-            worker.answer(&request, &mut |_| {});
+        match serde_json::from_str::<Request>(line) {
+            // Whoever asks for this is the user, and it starts programs.
+            Ok(Request::Announce(_)) | Err(_) => {}
+            Ok(request) => worker.answer(&request, &mut |_| {}),
         }
         replies.extend(serde_json::from_str::<Reply>(line));
     }

@@ -29,47 +29,50 @@ impl Registry {
         patience: Duration,
     ) -> Result<(), EnlistError> {
         for announcement in announcements {
-            let program = announcement.program.clone();
-            // Entries are constants to all others; these live as long as the process, too.
-            let worker: &'static ForeignWorker =
-                Box::leak(Box::new(ForeignWorker::new(program, device, patience)));
+            let mut worker = None;
             for variant in &announcement.variants {
-                self.add(worker, variant).map_err(|mistake| EnlistError {
+                let mistaken = |mistake| EnlistError {
                     worker: announcement.program.name.clone(),
                     what: format!("a variant `{}` of `{}`", variant.name, variant.of),
                     place: variant.place.as_ref().map(|p| format!("{}:{}", p.file, p.line)),
                     mistake,
-                })?;
+                };
+                for instance in self.instances(variant).map_err(mistaken)? {
+                    // Entries are constants to all others; these live as long as the process, too.
+                    let program = || announcement.program.clone();
+                    let leak = || -> &'static ForeignWorker {
+                        Box::leak(Box::new(ForeignWorker::new(program(), device, patience)))
+                    };
+                    let worker = worker.get_or_insert_with(leak);
+                    let kernel = &mut self.kernels[instance];
+                    kernel.variants.push(entry_of(worker, kernel, variant));
+                }
             }
         }
         Ok(())
     }
 
-    fn add(
-        &mut self,
-        worker: &'static ForeignWorker,
-        new: &AnnouncedVariant,
-    ) -> Result<(), String> {
+    /// Positions of the kernels that a variant is one of, for all its element types; an error says why it fits none.
+    fn instances(&self, new: &AnnouncedVariant) -> Result<Vec<usize>, String> {
         let AnnouncedVariant { of, name, types, parameters, .. } = new;
         let is_blank = |c: char| c.is_whitespace() || is_obeyed(c) || "/,=<>".contains(c);
         if name.is_empty() || name.contains(is_blank) {
             return Err("a name has no blanks and none of `/`, `,`, `=`, `<`, `>`".to_owned());
         }
         let path = self.path_of(of)?;
-        let mut instances: Vec<&mut RegisteredKernel> =
-            self.kernels.iter_mut().filter(|kernel| kernel.entry.path() == path).collect();
+        let is_meant = |instance: &usize| self.kernels[*instance].entry.path() == path;
+        let mut instances: Vec<usize> = (0..self.kernels.len()).filter(is_meant).collect();
+        let element = |instance: &usize| self.kernels[*instance].entry.element;
         if let Some(types) = types {
-            let known: Vec<&str> = instances.iter().map(|kernel| kernel.entry.element).collect();
+            let known: Vec<&str> = instances.iter().map(element).collect();
             if let Some(unknown) = types.iter().find(|element| !known.contains(&element.as_str())) {
-                return Err(format!(
-                    "`{path}` is not there for {unknown}, but for {}",
-                    known.join(", ")
-                ));
+                let known = known.join(", ");
+                return Err(format!("`{path}` is not there for {unknown}, but for {known}"));
             }
-            instances.retain(|kernel| types.iter().any(|element| element == kernel.entry.element));
+            instances.retain(|instance| types.iter().any(|wanted| wanted == element(instance)));
         }
-        for kernel in instances {
-            let entry = kernel.entry;
+        for instance in &instances {
+            let RegisteredKernel { entry, variants } = &self.kernels[*instance];
             let known = || entry.parameters.iter().chain(entry.axes).copied();
             if let Some(unknown) =
                 parameters.iter().find(|name| known().all(|known| known != *name))
@@ -80,12 +83,11 @@ impl Registry {
                     known.join(", ")
                 ));
             }
-            if kernel.variants.iter().any(|variant| variant.name == name) {
+            if variants.iter().any(|variant| variant.name == name) {
                 return Err(format!("`{path}` has a variant of that name for {}", entry.element));
             }
-            kernel.variants.push(entry_of(worker, kernel, new));
         }
-        Ok(())
+        Ok(instances)
     }
 
     /// The path of a kernel that is given by its name or its path.

@@ -41,7 +41,8 @@ impl WorkerReport {
     pub(crate) fn summary(&self) -> Option<String> {
         let WorkerReport { name, about, variants, unavailable, .. } = self;
         let about = about.as_ref().map_or_else(String::new, |about| format!(" · {about}"));
-        unavailable.is_none().then(|| format!("{name} · {variants} variants{about}"))
+        let plural = if *variants == 1 { "" } else { "s" };
+        unavailable.is_none().then(|| format!("{name} · {variants} variant{plural}{about}"))
     }
 
     /// What is said of one that could not be had.

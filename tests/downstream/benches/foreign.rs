@@ -1,7 +1,6 @@
 //! Kernels that programs in other languages implement, too.
 use downstream as _;
 use kbench::prelude::*;
-use kbench::{bf16, f16, F8E4M3, F8E5M2};
 
 /// x ← −x, exactly, in the types that few languages have.
 #[kernel_bench(
@@ -13,6 +12,18 @@ use kbench::{bf16, f16, F8E4M3, F8E5M2};
 fn negate<T: Element>(x: &[T], y: &mut [T]) {
     for (x, y) in x.iter().zip(y) {
         *y = T::from_f64(-x.to_f64());
+    }
+}
+
+#[kernel_bench(
+    sizes = { rows: [16, 256], dim: [1024] },
+    inputs = |rows, dim| (uniform(rows * dim), dim, zeros(rows * dim)),
+)]
+pub fn softmax(x: &[f32], dim: usize, out: &mut [f32]) {
+    for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
+        let largest = x.iter().copied().fold(f32::MIN, f32::max);
+        let sum: f32 = x.iter().map(|x| (x - largest).exp()).sum();
+        out.iter_mut().zip(x).for_each(|(out, x)| *out = (x - largest).exp() / sum);
     }
 }
 
