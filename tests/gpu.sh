@@ -26,6 +26,10 @@ build() {
         local name=${executable##*/}
         cp "$executable" "$1/test-${name%-*}"
     done
+    # The library in other languages, in the folders that kbench.toml names.
+    mkdir -p "$1/kernels"
+    cp -r kbench.toml python "$1"
+    cp -r kernels/python "$1/kernels"
     strip "$1"/suite "$1"/subject_{gpu,times} "$1"/test-*
     du -sh "$1"
 }
@@ -42,6 +46,13 @@ run() {
     for test in ./test-*; do
         # One device is one device: tests that time something on it must not share it.
         "$test" --test-threads 1 || failed=1
+    done
+    for worker in torch triton jax; do
+        if ! python3 -c "import $worker" 2> /dev/null; then
+            echo "skipped: python3 has no $worker"
+            continue
+        fi
+        ./suite --test --backend cuda --worker "$worker" --variant "$worker" || failed=1
     done
     exit "$failed"
 }

@@ -134,7 +134,7 @@ fn small_floats_come_and_go_bit_for_bit() {
     let Some(bench) = Bench::with("small_floats.py", "floats") else { return };
     let done = bench.run(&["--test", "--kernel", "negate"]);
     done.assert_code(100);
-    for element in ["f16", "bf16", "e4m3", "e5m2"] {
+    for element in ["f16", "bf16", "F8E4M3", "F8E5M2"] {
         done.assert_stdout(&format!("negate/jax/{element}/n=64 ... ok"));
         done.assert_stdout(&format!("negate/jax_wrong/{element}/n=64 ... FAILED"));
     }
