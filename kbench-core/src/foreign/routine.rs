@@ -53,6 +53,10 @@ impl Foreign for ForeignVariant {
         self.worker.summon();
     }
 
+    fn await_ready(&self) {
+        self.worker.await_ready();
+    }
+
     fn equip(&self, instruments: &str) {
         self.worker.equip(instruments);
     }

@@ -7,7 +7,9 @@ use crate::check::Gate;
 use crate::kernel::{
     Backend, Caller, Calls, Fault, Foreign, Implementation, Kernel, Mode, Routine, VariantEntry,
 };
+use crate::registry::Registry;
 use crate::registry::tests::{Double, base, right, variant_of_double};
+use crate::worker::{PROTOCOL, Request, Worker};
 
 fn program(script: &str) -> ForeignProgram {
     let command = ["sh", "-c", script].map(String::from).to_vec();
@@ -190,4 +192,40 @@ fn a_wrong_result_is_found_by_the_gate() {
     let check = gate.check_awkward(entry, &mut |_| {});
     let text = check.outcome.expect_err("it writes nothing").to_string();
     assert!(text.contains("are never written"), "{text}");
+}
+
+#[test]
+fn nothing_is_measured_while_a_worker_begins() {
+    let flag = std::env::temp_dir().join(format!("kbench-begun-{}", std::process::id()));
+    let begin = format!("sleep 0.3; : > {}; say '{{\"reply\":\"done\"}}'", flag.display());
+    let variant = AnnouncedVariant {
+        of: "double".into(),
+        name: "slow".into(),
+        backend: Backend::Serial,
+        types: None,
+        parameters: Vec::new(),
+        tolerance: None,
+        queue: None,
+        place: None,
+    };
+    let announcement = Announcement {
+        program: program(&script(&[("begin", &begin)])),
+        about: None,
+        variants: vec![variant],
+        unavailable: None,
+    };
+    let mut registry = Registry::of([base()]).expect("one kernel");
+    registry.enlist(&[announcement], (0, false), Duration::from_secs(20)).expect("it fits");
+    let request = serde_json::json!({
+        "request": "prepare", "protocol": PROTOCOL, "seed": 1, "launch": 0, "memory": 1 << 20, "calibrate": null,
+        "cells": [{"kernel": "demo::double", "type": "f32", "size": [16],
+                   "rows": [{"variant": "double", "threads": null}, {"variant": "slow", "threads": null}]}],
+    });
+    let request: Request = serde_json::from_value(request).expect("a request");
+    let mut has_begun = None;
+    Worker::new(&registry).answer(&request, &mut |_| {
+        has_begun.get_or_insert_with(|| flag.exists());
+    });
+    let _ = std::fs::remove_file(&flag);
+    assert_eq!(has_begun, Some(true), "it has begun before anything is said to be called");
 }

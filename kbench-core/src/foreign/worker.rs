@@ -72,6 +72,11 @@ impl ForeignWorker {
         let _ = self.start(&mut self.state());
     }
 
+    /// Waits until it is ready. Whoever needs one that cannot be had is told then.
+    pub(super) fn await_ready(&self) {
+        let _ = self.begin(&mut self.state());
+    }
+
     /// Device code that it is to have.
     pub(super) fn equip(&self, instruments: &str) {
         let mut state = self.state();
@@ -160,17 +165,12 @@ impl ForeignWorker {
         Fault::Foreign { text, ends: false }
     }
 
-    /// Asks when it is ready.
-    fn ask_ready(
-        &self,
-        state: &mut State,
-        ask: &Ask<'_>,
-        patience: Option<Duration>,
-        hear: &mut dyn FnMut(Answer),
-    ) -> Result<Answer, Fault> {
+    /// Starts it, and waits until it is ready.
+    fn begin<'s>(&self, state: &'s mut State) -> Result<&'s mut Partner, Fault> {
         self.start(state)?;
-        let Some(partner) = &mut state.partner else { unreachable!("it was just started") };
-        if !state.has_begun {
+        if !state.has_begun
+            && let Some(partner) = &mut state.partner
+        {
             let (ordinal, off) = self.device;
             let begin = Ask::Begin { protocol: FOREIGN_PROTOCOL, ordinal, off };
             let begun = partner.ask(&begin, Some(self.patience), &mut |_| {});
@@ -179,6 +179,21 @@ impl ForeignWorker {
             }
             state.has_begun = true;
         }
+        match &mut state.partner {
+            Some(partner) => Ok(partner),
+            None => unreachable!("it was just started"),
+        }
+    }
+
+    /// Asks when it is ready.
+    fn ask_ready(
+        &self,
+        state: &mut State,
+        ask: &Ask<'_>,
+        patience: Option<Duration>,
+        hear: &mut dyn FnMut(Answer),
+    ) -> Result<Answer, Fault> {
+        let partner = self.begin(state)?;
         partner.ask(ask, patience, hear).map_err(|why| {
             state.partner = None;
             self.fault(why)

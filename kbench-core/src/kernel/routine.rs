@@ -65,6 +65,9 @@ pub trait Foreign: Sync {
     /// Starts the program if it does not run, and does not wait for it.
     fn summon(&self);
 
+    /// Waits until it is ready, or cannot be had.
+    fn await_ready(&self);
+
     /// Gives it the device code that calls are timed with.
     fn equip(&self, instruments: &str);
 }

@@ -149,12 +149,15 @@ pub(super) fn subject(
     })
 }
 
-/// Starts the foreign workers of some cells, side by side, while other things are being done.
+/// Starts the foreign workers of some cells side by side, and waits for them: they must not begin while others are measured.
 pub(super) fn summon<'a>(cells: impl Iterator<Item = (&'a RegisteredKernel, &'a CellRequest)>) {
-    for (kernel, request) in cells {
+    let of_cell = |(kernel, request): (&'a RegisteredKernel, &'a CellRequest)| {
         let variants = request.rows.iter().filter_map(|row| kernel.variant(&row.variant).ok());
-        variants.filter_map(|variant| variant.implementation.foreign()).for_each(|f| f.summon());
-    }
+        variants.filter_map(|variant| variant.implementation.foreign())
+    };
+    let foreign: Vec<_> = cells.flat_map(of_cell).collect();
+    foreign.iter().for_each(|foreign| foreign.summon());
+    foreign.iter().for_each(|foreign| foreign.await_ready());
 }
 
 fn subject_row(
