@@ -1,6 +1,6 @@
 //! The process of a foreign worker, and the channel to it.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::ForeignProgram;
 use super::message::{Answer, Ask};
-use crate::system::{Output, ending, interrupted};
+use crate::system::{Heard, Lines, Output, ending, interrupted};
 
 /// The argument that makes a program a worker.
 const ARGUMENT: &str = "--worker";
@@ -53,8 +53,7 @@ pub(super) enum Trouble {
 pub(super) struct Partner {
     child: Child,
     asks: UnixStream,
-    answers: BufReader<UnixStream>,
-    line: Vec<u8>,
+    answers: Lines,
     output: Output,
 }
 
@@ -68,7 +67,7 @@ impl Partner {
                 .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "its command is empty"))?;
             let (asks, theirs) = UnixStream::pair()?;
             asks.set_read_timeout(Some(TICK))?;
-            let answers = BufReader::new(asks.try_clone()?);
+            let answers = Lines::of(asks.try_clone()?);
             let (pipe, printed) = io::pipe()?;
             let mut command = Command::new(word);
             command.args(rest).arg(ARGUMENT).stdin(Stdio::from(OwnedFd::from(theirs)));
@@ -81,7 +80,7 @@ impl Partner {
             let child = command.spawn().map_err(named)?;
             drop(command);
             let output = Output::of(pipe);
-            Ok(Partner { child, asks, answers, line: Vec::new(), output })
+            Ok(Partner { child, asks, answers, output })
         };
         start().map_err(Trouble::Start)
     }
@@ -127,26 +126,11 @@ impl Partner {
 
     /// The next line; none when it is not there after a moment.
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
-        loop {
-            let bytes = match self.answers.fill_buf() {
-                Ok([]) => return Err(self.ended()),
-                Ok(bytes) => bytes,
-                Err(error) if is_pause(error.kind()) => {
-                    // Processes that it has started may keep the channel open.
-                    return match self.child.try_wait() {
-                        Ok(Some(_)) => Err(self.ended()),
-                        _ => Ok(None),
-                    };
-                }
-                Err(_) => return Err(self.ended()),
-            };
-            let end = bytes.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(bytes.len(), |end| end + 1);
-            self.line.extend_from_slice(&bytes[..taken]);
-            self.answers.consume(taken);
-            if end.is_some() || self.line.len() > LONGEST_ANSWER {
-                return Ok(Some(std::mem::take(&mut self.line)));
-            }
+        match self.answers.next(LONGEST_ANSWER) {
+            Heard::Line(line) => Ok(Some(line)),
+            // Processes that it has started may keep the channel open.
+            Heard::Nothing if matches!(self.child.try_wait(), Ok(None)) => Ok(None),
+            Heard::Nothing | Heard::End => Err(self.ended()),
         }
     }
 
@@ -180,9 +164,4 @@ impl Drop for Partner {
     fn drop(&mut self) {
         self.part();
     }
-}
-
-/// Whether there is just nothing to read now.
-fn is_pause(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }

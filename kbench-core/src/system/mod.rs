@@ -8,6 +8,8 @@ pub(crate) mod cpu;
 #[cfg(unix)]
 pub(crate) mod ending;
 mod interrupt;
+#[cfg(unix)]
+mod lines;
 pub(crate) mod memory;
 #[cfg(unix)]
 mod output;
@@ -16,6 +18,8 @@ mod threads;
 
 pub use interrupt::Interrupt;
 pub(crate) use interrupt::{interrupted, listen};
+#[cfg(unix)]
+pub(crate) use lines::{Heard, Lines, is_pause};
 #[cfg(unix)]
 pub(crate) use output::Output;
 #[cfg(unix)]

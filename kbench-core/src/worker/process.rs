@@ -6,7 +6,7 @@
 //! Whatever a worker does, its controller gets an answer: it reads with one eye on the clock and one on the user, and a
 //! worker that ends, hangs or talks nonsense is ended with all that it has started.
 
-use std::io::{self, BufRead, BufReader, ErrorKind, Write};
+use std::io::{self, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -19,7 +19,7 @@ use super::protocol::{Done, ForeignRequest, Reply, Request};
 use super::watchdog::USUAL_TIMEOUT;
 use crate::environment::{free_memory, this_program};
 use crate::foreign::Announcement;
-use crate::system::{Output, ProcessGroup, ending, interrupted};
+use crate::system::{Heard, Lines, Output, ProcessGroup, ending, interrupted, is_pause};
 use crate::value::SplitMix;
 
 /// Bytes by which the environment, and with it the stack, of one launch may be shifted against that of another
@@ -91,7 +91,7 @@ impl Processes {
         let (requests, theirs) = UnixStream::pair()?;
         requests.set_read_timeout(Some(TICK))?;
         requests.set_write_timeout(Some(TICK))?;
-        let replies = BufReader::new(requests.try_clone()?);
+        let replies = Lines::of(requests.try_clone()?);
         let (pipe, printed) = io::pipe()?;
         let mut command = Command::new(&self.program);
         command.arg(self.argument).env(PADDING, padding);
@@ -101,7 +101,7 @@ impl Processes {
         let group = ProcessGroup::start(&mut command)?;
         let output = Output::of(pipe);
         let timeout = USUAL_TIMEOUT;
-        Ok(Process { group, requests, replies, line: Vec::new(), output, memory, timeout })
+        Ok(Process { group, requests, replies, output, memory, timeout })
     }
 }
 
@@ -130,9 +130,7 @@ impl Launcher for Processes {
 struct Process {
     group: ProcessGroup,
     requests: UnixStream,
-    replies: BufReader<UnixStream>,
-    /// The part of a reply that is there.
-    line: Vec<u8>,
+    replies: Lines,
     output: Output,
     /// Bytes that it may take.
     memory: Option<usize>,
@@ -224,26 +222,11 @@ impl Process {
 
     /// The next reply; none when it is not there after a moment.
     fn next_reply(&mut self) -> Result<Option<Reply>, LinkError> {
-        loop {
-            let bytes = match self.replies.fill_buf() {
-                // Nothing, or a line that it did not live to finish.
-                Ok([]) => return Err(self.ended()),
-                Ok(bytes) => bytes,
-                // Processes that a kernel has started may keep the channel open.
-                Err(error) if is_pause(error.kind()) && self.group.has_ended() => {
-                    return Err(self.ended());
-                }
-                Err(error) if is_pause(error.kind()) => return Ok(None),
-                Err(_) => return Err(self.ended()),
-            };
-            let end = bytes.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(bytes.len(), |end| end + 1);
-            self.line.extend_from_slice(&bytes[..taken]);
-            self.replies.consume(taken);
-            if end.is_some() || self.line.len() > LONGEST_REPLY {
-                let line = std::mem::take(&mut self.line);
-                return parse(&line).map(Some);
-            }
+        match self.replies.next(LONGEST_REPLY) {
+            Heard::Line(line) => parse(&line).map(Some),
+            // Processes that a kernel has started may keep the channel open.
+            Heard::Nothing if !self.group.has_ended() => Ok(None),
+            Heard::Nothing | Heard::End => Err(self.ended()),
         }
     }
 
@@ -296,11 +279,6 @@ fn failed_allocation(words: &str) -> Option<usize> {
     rest.split_once(" bytes failed")?.0.parse().ok()
 }
 
-/// Whether there is just nothing to read now.
-fn is_pause(kind: ErrorKind) -> bool {
-    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
-}
-
 fn parse(line: &[u8]) -> Result<Reply, LinkError> {
     serde_json::from_slice(line).map_err(|error| {
         let line = String::from_utf8_lossy(&line[..line.len().min(1000)]);
@@ -324,12 +302,11 @@ mod tests {
     fn deaf(command: &mut Command) -> (Process, UnixStream) {
         let (requests, theirs) = UnixStream::pair().expect("a socket");
         requests.set_write_timeout(Some(Duration::from_millis(20))).expect("a time");
-        let replies = BufReader::new(requests.try_clone().expect("a socket"));
+        let replies = Lines::of(requests.try_clone().expect("a socket"));
         let group = ProcessGroup::start(command).expect("a process");
         let (pipe, _) = io::pipe().expect("a pipe");
-        let (line, output) = (Vec::new(), Output::of(pipe));
-        let (memory, timeout) = (None, USUAL_TIMEOUT);
-        (Process { group, requests, replies, line, output, memory, timeout }, theirs)
+        let (output, memory, timeout) = (Output::of(pipe), None, USUAL_TIMEOUT);
+        (Process { group, requests, replies, output, memory, timeout }, theirs)
     }
 
     /// A worker that says something and ends.
