@@ -1,5 +1,6 @@
 //! Running the checks of one kernel.
 
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use crate::kernel::{
 };
 use crate::plan::{Size, sizes_of};
 use crate::system::threads;
-use crate::value::{Element, Poison};
+use crate::value::{Element, Plain, Poison};
 
 /// After this long no further trial of a variant is begun: a kernel that takes seconds is not checked for minutes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -35,6 +36,8 @@ pub struct Gate {
     device: Option<Caller>,
     /// Whether all threads of this process are a kernel's.
     counts_threads: bool,
+    /// Round-off of what the kernel's own function returns, once somebody has asked.
+    precision: OnceCell<Vec<f64>>,
     /// Data and expected results are made once and serve all variants.
     exercises: HashMap<Trial, Result<Exercise, Wrong>>,
 }
@@ -99,7 +102,8 @@ impl Gate {
     ) -> Self {
         let source = Source { kernel, own_function, device: None };
         let (device, exercises) = (None, HashMap::new());
-        Gate { kernel, source, seed, device, counts_threads: false, exercises }
+        let precision = OnceCell::new();
+        Gate { kernel, source, seed, device, counts_threads: false, precision, exercises }
     }
 
     /// The same on a machine with a device, on which CUDA variants are called.
@@ -295,6 +299,10 @@ impl Gate {
         let data = exercise.data.as_mut();
         let before = data.reads_fingerprint();
         let mut first = self.call(routine, data, Poison::First)?;
+        if variant.implementation.foreign().is_some() {
+            let returned = std::mem::take(&mut first.returned.roundoffs);
+            self.check_precision(&returned, data)?;
+        }
         let outputs = all_outputs(data, std::mem::take(&mut first.returned));
         let before_second = threads();
         let second = self.call(routine, data, Poison::Second)?;
@@ -349,6 +357,31 @@ impl Gate {
         let roundoffs = [data.roundoffs(), returned.roundoffs.clone()].concat();
         let (poisoned, changed_input) = (data.poisoned(poison), returned.changed_input);
         Ok(Called { returned, poisoned, fingerprint, roundoffs, changed_input })
+    }
+
+    /// Numbers that a foreign variant returns say themselves of what type they are, which has to be that of the kernel's own
+    /// function: the tolerance follows from it.
+    fn check_precision(&self, returned: &[f64], data: &mut dyn CellData) -> Result<(), Reason> {
+        let own = self.source.own_function.filter(|own| !own.implementation.is_device());
+        let (Some(own), false) = (own, returned.is_empty()) else { return Ok(()) };
+        let results = data.export_outputs();
+        if self.precision.get().is_none() {
+            data.reset();
+            let routine = own.implementation.routine();
+            let called = guard(|| routine.call(data, &Caller::Outside)).flatten();
+            let called =
+                called.map_err(|fault| Reason::Definition { part: "the own function", fault })?;
+            let _ = self.precision.set(called.roundoffs);
+            let bytes: Vec<Vec<u8>> = results.into_iter().map(Plain::into_bytes).collect();
+            data.import_outputs(&bytes);
+        }
+        match self.precision.get().is_none_or(|known| known == returned) {
+            true => Ok(()),
+            false => Err(Reason::Fault(Fault::Foreign {
+                text: "returns numbers of another type than the kernel's own function does".into(),
+                ends: false,
+            })),
+        }
     }
 
     /// Positions that kept both patterns.

@@ -163,6 +163,17 @@ pub enum Part {
     Variant,
 }
 
+impl Reason {
+    /// The call that did not come back, if it is that.
+    pub(crate) fn fault(&self) -> Option<&Fault> {
+        match self {
+            Reason::Fault(fault) => Some(fault),
+            Reason::AfterTiming(reason) => reason.fault(),
+            _ => None,
+        }
+    }
+}
+
 /// What can be wrong with a variant.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Reason {

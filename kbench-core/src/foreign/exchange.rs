@@ -1,7 +1,8 @@
 //! The file in which a foreign worker sees the data of a cell.
 //!
-//! It is written and read by ordinary calls of the system here, and mapped into memory there. Its name is gone as soon as both
-//! have it open, so that nothing is left behind, however they end.
+//! It is written and read by ordinary calls of the system here, and mapped into memory there. On Linux it has no name of its own but
+//! that of this process's handle, so that nothing is left behind, however they end; elsewhere its name is gone as soon as both have
+//! it open.
 
 use std::fs::{File, OpenOptions, remove_file};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -51,6 +52,7 @@ impl Exchange {
         #[cfg(unix)]
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
         let file = options.read(true).write(true).create_new(true).open(&path)?;
+        let path = without_name(&file, path);
         let mut exchange = Exchange { file, path, operands: Vec::new(), written: Vec::new() };
         let mut offset = 0;
         for Named { name, element, length, bytes, written } in named {
@@ -74,6 +76,7 @@ impl Exchange {
 
     /// Takes its name away: whoever needs it has it open.
     pub(super) fn hide(&self) {
+        // Handles are not files to remove.
         let _ = remove_file(&self.path);
     }
 
@@ -117,6 +120,24 @@ impl Drop for Exchange {
     }
 }
 
+/// Takes a file's name away where it can be opened without one; gives the path by which others open it.
+#[cfg(target_os = "linux")]
+fn without_name(file: &File, path: PathBuf) -> PathBuf {
+    use std::os::fd::AsRawFd;
+    let handle = PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd()));
+    if !handle.exists() {
+        return path;
+    }
+    let _ = remove_file(&path);
+    handle
+}
+
+/// A file is opened by its name here.
+#[cfg(not(target_os = "linux"))]
+fn without_name(_: &File, path: PathBuf) -> PathBuf {
+    path
+}
+
 /// An operand with its name.
 struct Named {
     name: &'static str,
@@ -140,14 +161,16 @@ fn named(kernel: &'static KernelEntry, [reads, writes]: [Vec<Plain>; 2]) -> io::
     let writes = outputs.into_iter().zip(writes).map(|(name, part)| (name, part, true));
     let named = |(name, part, written)| match part {
         Plain::Number { element, bytes } => {
-            Ok(Named { name, element, length: None, bytes, written })
+            Some(Ok(Named { name, element, length: None, bytes, written }))
         }
         Plain::Numbers { element, bytes, length } => {
-            Ok(Named { name, element, length: Some(length), bytes, written })
+            Some(Ok(Named { name, element, length: Some(length), bytes, written }))
         }
-        Plain::Opaque => Err(io::Error::other(format!(
-            "its parameter `{name}` is of a type that has no form in other languages"
-        ))),
+        // Who does not ask for it does not miss it.
+        Plain::Opaque if !written => None,
+        Plain::Opaque => Some(Err(io::Error::other(format!(
+            "its output `{name}` is of a type that has no form in other languages"
+        )))),
     };
-    reads.chain(writes).map(named).collect()
+    reads.chain(writes).filter_map(named).collect()
 }

@@ -108,6 +108,8 @@ pub(super) struct SampleAsked<'a> {
     pub(super) per_batch: u64,
     /// How often.
     pub(super) batches: u64,
+    /// Whether outputs are to have the content first that they have in the file.
+    pub(super) poisoned: bool,
 }
 
 /// What a foreign worker answers.

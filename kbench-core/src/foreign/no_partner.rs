@@ -20,7 +20,7 @@ pub(super) enum Trouble {
 pub(super) struct Partner(std::convert::Infallible);
 
 impl Partner {
-    pub(super) fn start(_: &ForeignProgram) -> Result<Self, Trouble> {
+    pub(super) fn start(_: &ForeignProgram, _: bool) -> Result<Self, Trouble> {
         let reason = "there are no foreign workers on this system";
         Err(Trouble::Start(io::Error::new(io::ErrorKind::Unsupported, reason)))
     }

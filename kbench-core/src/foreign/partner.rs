@@ -58,8 +58,9 @@ pub(super) struct Partner {
 }
 
 impl Partner {
-    /// Starts the program. It belongs to the group of this process, and ends with it.
-    pub(super) fn start(program: &ForeignProgram) -> Result<Self, Trouble> {
+    /// Starts the program, which finds no device where all are left alone. It belongs to the group of this process, and ends
+    /// with it.
+    pub(super) fn start(program: &ForeignProgram, off: bool) -> Result<Self, Trouble> {
         let start = || -> io::Result<Self> {
             let (word, rest) = program
                 .command
@@ -72,6 +73,9 @@ impl Partner {
             let mut command = Command::new(word);
             command.args(rest).arg(ARGUMENT).stdin(Stdio::from(OwnedFd::from(theirs)));
             command.stdout(printed.try_clone()?).stderr(printed);
+            if off {
+                command.env("CUDA_VISIBLE_DEVICES", "");
+            }
             program.folder.iter().for_each(|folder| {
                 command.current_dir(folder);
             });

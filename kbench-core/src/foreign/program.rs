@@ -15,6 +15,16 @@ pub struct ForeignProgram {
     pub command: Vec<String>,
     /// Where it is started; none for the current folder.
     pub folder: Option<PathBuf>,
+    /// Whether it is for several programs, which need not have all kernels that it knows.
+    #[serde(default)]
+    pub is_shared: bool,
+}
+
+impl ForeignProgram {
+    /// A program that is started in the current folder, and all of whose variants are to fit.
+    pub fn new(name: impl Into<String>, command: Vec<String>) -> Self {
+        ForeignProgram { name: name.into(), command, folder: None, is_shared: false }
+    }
 }
 
 /// What a program says that it implements.

@@ -1,7 +1,7 @@
 //! Calling and timing a variant that a foreign worker implements.
 
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::ForeignWorker;
 use super::exchange::Exchange;
@@ -17,6 +17,9 @@ use crate::value::{Fingerprint, elements_of};
 
 /// Calls that may wait for a device at once, when its worker does not say.
 const USUAL_QUEUE: u64 = 64;
+
+/// Nobody can have timed more than was waited for, but for what two clocks differ by.
+const SLACK: f64 = 1.05;
 
 /// Bytes of fresh outputs that one batch on a device may have: they should stay in its second-level cache.
 const NEAR: usize = 8 << 20;
@@ -90,7 +93,14 @@ impl Routine for ForeignRoutine {
         let (number, exchange) = self.hold(data)?;
         exchange.write_outputs(&data.export_outputs()).map_err(|error| self.lost_file(&error))?;
         let ask = Ask::Call(self.target(number, caller));
-        match self.worker.ask(&ask)? {
+        let answer = match self.worker.ask(&ask) {
+            // Somebody who was called before may have left something behind that ended it: alone one shows what one is.
+            Err(fault) if fault.ends() && self.worker.has_served_others(&self.of, &self.name) => {
+                return self.call(data, caller);
+            }
+            answer => answer?,
+        };
+        match answer {
             Answer::Called(called) => {
                 self.import(data, &exchange)?;
                 self.returned(&called, &exchange)
@@ -105,12 +115,23 @@ impl Routine for ForeignRoutine {
         calls: Calls,
         caller: &Caller,
     ) -> Result<Sampled, Fault> {
-        let (number, _) = self.hold(data)?;
-        let mode = mode(caller);
+        let (number, exchange) = self.hold(data)?;
+        let poisoned = data.is_poisoned();
+        if poisoned {
+            exchange
+                .write_outputs(&data.export_outputs())
+                .map_err(|error| self.lost_file(&error))?;
+        }
+        let (mode, target) = (mode(caller), self.target(number, caller));
         let Calls { per_batch, batches } = calls;
-        let target = self.target(number, caller);
-        let ask = Ask::Sample(SampleAsked { target, mode, per_batch, batches });
+        let ask = Ask::Sample(SampleAsked { target, mode, per_batch, batches, poisoned });
+        let asked = Instant::now();
         match self.worker.ask(&ask)? {
+            Answer::Sampled(SampledCalls { nanoseconds, .. })
+                if nanoseconds > SLACK * asked.elapsed().as_nanos() as f64 =>
+            {
+                Err(self.worker.liar(nanoseconds, asked.elapsed()))
+            }
             Answer::Sampled(SampledCalls { nanoseconds, host, gated }) => {
                 let reading = |host| DeviceReading { host, gated, ..DeviceReading::default() };
                 let device = host.filter(|_| self.backend == Backend::Cuda).map(reading);
@@ -152,6 +173,7 @@ impl ForeignRoutine {
 
     /// Hands the data over, unless its worker has it.
     fn hold(&self, data: &mut dyn CellData) -> Result<(u64, Rc<Exchange>), Fault> {
+        self.worker.give_back();
         let is_ours = |holding: &Holding| {
             std::ptr::eq(holding.worker, self.worker) && holding.worker.has(holding.starts)
         };

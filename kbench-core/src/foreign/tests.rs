@@ -13,7 +13,7 @@ use crate::worker::{PROTOCOL, Request, Worker};
 
 fn program(script: &str) -> ForeignProgram {
     let command = ["sh", "-c", script].map(String::from).to_vec();
-    ForeignProgram { name: "script".into(), command, folder: None }
+    ForeignProgram::new("script", command)
 }
 
 fn worker(script: &str) -> &'static ForeignWorker {
@@ -84,11 +84,7 @@ fn a_worker_that_cannot_be_had_says_why() {
     let backend = r#"say '{"reply":"variant","of":"double","name":"x","backend":"gpu"}'"#;
     let text = why(&script(&[("announce", backend)]));
     assert!(text.contains("unknown variant `gpu`"), "{text}");
-    let program = ForeignProgram {
-        name: "gone".into(),
-        command: vec!["/no/such/program".into()],
-        folder: None,
-    };
+    let program = ForeignProgram::new("gone", vec!["/no/such/program".into()]);
     let gone = ForeignWorker::new(program, (0, false), Duration::from_secs(1));
     let text = gone.announcement().unavailable.expect("there is none");
     assert!(text.contains("cannot be started: `/no/such/program`"), "{text}");
@@ -129,6 +125,7 @@ fn a_time_that_is_none_is_no_answer() {
         (r#"{"reply":"sampled","nanoseconds":-5}"#, "a time of -5 ns"),
         (r#"{"reply":"sampled","nanoseconds":NaN}"#, "which is no answer"),
         (r#"{"reply":"sampled"}"#, "missing field `nanoseconds`"),
+        (r#"{"reply":"sampled","nanoseconds":1e15}"#, "says that calls took 1000000.000 s"),
     ] {
         let mut data = Double::ENTRY.definition.data(&[4], 1);
         let caller = Caller::Foreign(Mode::Warm, None);
@@ -170,6 +167,36 @@ fn a_worker_that_died_is_started_again_and_given_its_data() {
     let second = routine.call(data.as_mut(), &caller);
     let _ = std::fs::remove_file(&folder);
     assert!(second.is_ok(), "{second:?}");
+}
+
+#[test]
+fn who_dies_after_others_were_called_is_called_once_more_alone() {
+    // The second call of a process is its end, whoever is called.
+    let call = "n=$((${n:-0}+1)); [ $n -lt 2 ] || exit 1; say '{\"reply\":\"called\"}'";
+    let worker = worker(&script(&[("call", call)]));
+    let routine = |name: &str| -> Box<dyn Routine> {
+        let (of, name, queue) = ("double".into(), name.into(), None);
+        let (kernel, backend) = (Double::ENTRY, Backend::Serial);
+        Box::leak(Box::new(ForeignVariant { worker, kernel, of, name, backend, queue })).routine()
+    };
+    let caller = Caller::Foreign(Mode::Warm, None);
+    let mut data = Double::ENTRY.definition.data(&[4], 1);
+    let (first, second) = (routine("first"), routine("second"));
+    assert!(first.call(data.as_mut(), &caller).is_ok());
+    assert!(second.call(data.as_mut(), &caller).is_ok(), "the former may have been to blame");
+    let fault = second.call(data.as_mut(), &caller).map(|_| ()).expect_err("alone it dies as well");
+    assert!(fault.ends(), "{fault}");
+}
+
+#[test]
+fn a_worker_that_dies_when_data_is_given_back_costs_nobody() {
+    let answers = [("release", "exit 1"), ("call", "say '{\"reply\":\"called\"}'")];
+    let routine = routine(&script(&answers));
+    let caller = Caller::Foreign(Mode::Warm, None);
+    for seed in 0..3 {
+        let mut data = Double::ENTRY.definition.data(&[4], seed);
+        assert!(routine.call(data.as_mut(), &caller).is_ok(), "{seed}");
+    }
 }
 
 #[test]

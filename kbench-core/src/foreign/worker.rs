@@ -1,9 +1,10 @@
 //! A foreign worker, as a worker of ours sees it: started when it is needed, and asked one thing at a time.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::message::{Answer, Ask};
+use super::message::{Answer, Ask, Target};
 use super::partner::{Partner, Trouble};
 use super::{Announcement, FOREIGN_PROTOCOL, ForeignProgram};
 use crate::kernel::Fault;
@@ -34,6 +35,8 @@ struct State {
     next: u64,
     /// Data that nobody needs any more.
     released: Vec<u64>,
+    /// Kernels and variants that the process has called.
+    served: BTreeSet<(String, String)>,
 }
 
 impl ForeignWorker {
@@ -109,8 +112,8 @@ impl ForeignWorker {
     /// Asks for something; a process that goes astray is ended.
     pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Answer, Fault> {
         let mut state = self.state();
-        for data in std::mem::take(&mut state.released) {
-            self.ask_ready(&mut state, &Ask::Release { data }, None, &mut |_| {})?;
+        if let Ask::Call(Target { of, variant, .. }) = ask {
+            state.served.insert(((*of).to_owned(), (*variant).to_owned()));
         }
         if let (Some(instruments), false, true) =
             (state.instruments.clone(), state.is_equipped, matches!(ask, Ask::Sample(_)))
@@ -133,6 +136,35 @@ impl ForeignWorker {
         }
     }
 
+    /// Gives data back that nobody needs any more; a process that does not survive it is started again by whoever needs it.
+    pub(super) fn give_back(&self) {
+        let mut state = self.state();
+        for data in std::mem::take(&mut state.released) {
+            if state.partner.is_some() {
+                let _ = self.ask_ready(&mut state, &Ask::Release { data }, None, &mut |_| {});
+            }
+        }
+    }
+
+    /// Whether others were called in the same process before.
+    pub(super) fn has_served_others(&self, of: &str, variant: &str) -> bool {
+        self.state()
+            .served
+            .iter()
+            .any(|(other, name)| (other.as_str(), name.as_str()) != (of, variant))
+    }
+
+    /// A time that cannot be: the process is not to be trusted any more.
+    pub(super) fn liar(&self, nanoseconds: f64, waited: Duration) -> Fault {
+        self.state().partner = None;
+        let (told, waited) = (nanoseconds / 1e9, waited.as_secs_f64());
+        let name = self.name();
+        let text = format!(
+            "its worker `{name}` says that calls took {told:.3} s, and was waited for for {waited:.3} s"
+        );
+        Fault::Foreign { text, ends: true }
+    }
+
     /// An answer that is none of those to what was asked: the process is not to be trusted any more.
     pub(super) fn astray(&self, ask: &Ask<'_>, answer: &Answer) -> Fault {
         self.state().partner = None;
@@ -148,11 +180,13 @@ impl ForeignWorker {
             return Err(Fault::Foreign { text: why.clone(), ends: false });
         }
         if state.partner.is_none() {
-            let started = Partner::start(&self.program).map_err(|why| self.give_up(state, &why))?;
+            let started = Partner::start(&self.program, self.device.1)
+                .map_err(|why| self.give_up(state, &why))?;
             state.partner = Some(started);
             (state.has_begun, state.is_equipped) = (false, false);
             state.starts += 1;
             state.released.clear();
+            state.served.clear();
         }
         Ok(())
     }

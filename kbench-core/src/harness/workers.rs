@@ -37,7 +37,7 @@ pub(super) fn wanted(text: &str) -> Result<Wanted, String> {
             if command.is_empty() {
                 return Err(format!("the worker `{name}` has no command; write {name}=COMMAND"));
             }
-            Ok(Wanted::Given(ForeignProgram { name: name.to_owned(), command, folder: None }))
+            Ok(Wanted::Given(ForeignProgram::new(name, command)))
         }
     }
 }
@@ -46,8 +46,9 @@ pub(super) fn wanted(text: &str) -> Result<Wanted, String> {
 pub(super) fn programs(wanted: &[Wanted]) -> Result<Vec<ForeignProgram>, String> {
     let Some((path, text)) = nearest_file()? else { return chosen(wanted, Vec::new()) };
     let mut listed = listed(&text).map_err(|error| format!("`{}`: {error}", path.display()))?;
-    for Listed { program, .. } in &mut listed {
+    for Listed { program, default } in &mut listed {
         program.folder = path.parent().map(ToOwned::to_owned);
+        program.is_shared = *default;
     }
     chosen(wanted, listed)
 }
@@ -57,6 +58,12 @@ fn chosen(wanted: &[Wanted], listed: Vec<Listed>) -> Result<Vec<ForeignProgram>,
     for name in wanted {
         match name {
             Wanted::None => {}
+            Wanted::Given(program) if chosen.iter().any(|known| known.name == program.name) => {
+                return Err(format!(
+                    "--worker: `{}` is given twice; give each a name of its own",
+                    program.name
+                ));
+            }
             Wanted::Given(program) => chosen.push(program.clone()),
             Wanted::Listed(name) => match listed.iter().find(|l| l.program.name == *name) {
                 Some(found) => chosen.push(found.program.clone()),
@@ -114,7 +121,7 @@ pub(crate) fn listed(text: &str) -> Result<Vec<Listed>, Box<toml::de::Error>> {
     Ok(worker
         .into_iter()
         .map(|Entry { name, command, default }| Listed {
-            program: ForeignProgram { name: name.0, command: command.0, folder: None },
+            program: ForeignProgram::new(name.0, command.0),
             default,
         })
         .collect())
@@ -202,7 +209,7 @@ mod tests {
 
     fn given(name: &str, command: &[&str]) -> ForeignProgram {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
-        ForeignProgram { name: name.into(), command, folder: None }
+        ForeignProgram::new(name, command)
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub trait CellData {
     fn reset(&mut self);
     /// Fills the outputs with a pattern.
     fn poison(&mut self, poison: Poison);
+    /// Whether the outputs were filled with one and nothing else has happened since.
+    fn is_poisoned(&self) -> bool;
     /// For every output, the positions that still hold the pattern.
     fn poisoned(&self, poison: Poison) -> Vec<Vec<usize>>;
     /// The outputs' elements.
@@ -110,6 +112,7 @@ impl<K: Kernel> Definition for Erased<K> {
             attachments: Vec::new(),
             device: Resident::default(),
             stale: Stale::No,
+            is_poisoned: false,
         })
     }
 }
@@ -130,6 +133,7 @@ pub(super) struct Data<K: Kernel> {
     pub(super) device: Resident,
     /// What of the outputs the device does not know yet.
     pub(super) stale: Stale,
+    is_poisoned: bool,
 }
 
 /// In what the outputs on a device differ from those on the host.
@@ -163,11 +167,17 @@ impl<K: Kernel> CellData for Data<K> {
     fn reset(&mut self) {
         K::restore(&mut self.writes, &self.initial);
         self.stale = Stale::Initial;
+        self.is_poisoned = false;
     }
 
     fn poison(&mut self, poison: Poison) {
         self.writes.poison(poison);
         self.stale = Stale::Content;
+        self.is_poisoned = true;
+    }
+
+    fn is_poisoned(&self) -> bool {
+        self.is_poisoned
     }
 
     fn poisoned(&self, poison: Poison) -> Vec<Vec<usize>> {
@@ -244,6 +254,7 @@ impl<K: Kernel> CellData for Data<K> {
 
     fn import_outputs(&mut self, parts: &[Vec<u8>]) -> bool {
         self.stale = Stale::Content;
+        self.is_poisoned = false;
         self.writes.import(&mut PlainBytes::of(parts))
     }
 

@@ -83,11 +83,19 @@ impl Registry {
                     known.join(", ")
                 ));
             }
-            if variants.iter().any(|variant| variant.name == name) {
-                return Err(format!("`{path}` has a variant of that name for {}", entry.element));
+            if let Some(other) = variants.iter().find(|variant| variant.name == name) {
+                let (element, place) = (entry.element, other.location);
+                return Err(format!(
+                    "`{path}` has a variant of that name for {element} (at {place}); give one of them another name"
+                ));
             }
         }
         Ok(instances)
+    }
+
+    /// Whether there is a kernel of a name or a path.
+    pub fn has(&self, of: &str) -> bool {
+        self.kernels.iter().any(|kernel| kernel.entry.name == of || kernel.entry.path() == of)
     }
 
     /// The path of a kernel that is given by its name or its path.
@@ -170,7 +178,7 @@ mod tests {
             place: Some(VariantPlace { file: "mine.py".into(), line: 7 }),
         };
         change(&mut variant);
-        let program = ForeignProgram { name: "mine".into(), command: vec![], folder: None };
+        let program = ForeignProgram::new("mine", vec![]);
         let (about, unavailable) = (None, None);
         let variants = vec![variant];
         let announcement = Announcement { program, about, variants, unavailable };

@@ -174,7 +174,7 @@ impl Suite {
     /// use kbench_core::{Suite, foreign::ForeignProgram};
     ///
     /// let command = ["python3", "variants.py"].map(String::from).to_vec();
-    /// let numpy = ForeignProgram { name: "numpy".into(), command, folder: None };
+    /// let numpy = ForeignProgram::new("numpy", command);
     /// let report = Suite::discover()?.with_workers(&[numpy])?.run()?;
     /// # Ok(())
     /// # }
@@ -198,6 +198,9 @@ impl Suite {
                 asked.as_ref().err().map_or("nothing was heard of it".into(), ToString::to_string);
             let (program, about, variants) = (program.clone(), None, Vec::new());
             announced.push(Announcement { program, about, variants, unavailable: Some(why) });
+        }
+        for announcement in announced.iter_mut().filter(|a| a.program.is_shared) {
+            announcement.variants.retain(|variant| self.registry.has(&variant.of));
         }
         let Configuration { device, timeout, .. } = &self.configuration;
         self.registry.enlist(&announced, (device.ordinal, device.off), *timeout)?;

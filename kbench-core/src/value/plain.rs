@@ -28,11 +28,26 @@ pub enum Plain {
 impl Plain {
     /// One number.
     pub fn number<T: Element>(number: T) -> Self {
+        if size_of::<T>() > size_of::<u64>() {
+            return Plain::Opaque;
+        }
         Plain::Number { element: T::NAME, bytes: bytes_of(&[number]) }
+    }
+
+    /// Its bytes; none of what has no such form.
+    pub fn into_bytes(self) -> Vec<u8> {
+        match self {
+            Plain::Number { bytes, .. } | Plain::Numbers { bytes, .. } => bytes,
+            Plain::Opaque => Vec::new(),
+        }
     }
 
     /// A sequence of numbers.
     pub fn numbers<T: Element>(numbers: &[T]) -> Self {
+        // Bits are told in 64 of them.
+        if size_of::<T>() > size_of::<u64>() {
+            return Plain::Opaque;
+        }
         Plain::Numbers { element: T::NAME, bytes: bytes_of(numbers), length: numbers.len() }
     }
 }

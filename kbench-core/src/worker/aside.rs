@@ -9,7 +9,7 @@ use super::protocol::{FailedRow, InspectedRow, Place, Reply};
 use super::subject::Subject;
 use crate::check::{Gate, Timed};
 use crate::gauge::Counters;
-use crate::kernel::{Backend, Mode};
+use crate::kernel::{Backend, Fault, Mode};
 
 impl Worker<'_> {
     /// Looks once more at every variant's results on the data that it was timed on.
@@ -46,8 +46,15 @@ impl Worker<'_> {
                 };
                 self.ledger.note((cell, row));
                 if let Err(reason) = checked {
-                    let (failure, ends) = (reason.to_string(), self.devices.lost().is_some());
-                    say(Reply::Failed(FailedRow { cell, row: Some(row), failure, ends }));
+                    let fault = reason.fault();
+                    let ends = self.devices.lost().is_some() || fault.is_some_and(Fault::ends);
+                    say(match fault {
+                        Some(declined @ Fault::Declined(_)) => failed(cell, row, declined, ends),
+                        _ => {
+                            let failure = reason.to_string();
+                            Reply::Failed(FailedRow { cell, row: Some(row), failure, ends })
+                        }
+                    });
                     if ends {
                         return;
                     }

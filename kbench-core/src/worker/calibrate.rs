@@ -24,6 +24,9 @@ const FEWEST_ATTEMPTS: u32 = 3;
 /// A call that takes as long as this many nanoseconds is tried once: no interruption is many times as long.
 const LONG_CALL: f64 = 1e8;
 
+/// As many calls as these take minutes if each takes as long as an instruction.
+const MOST_CALLS: u64 = 1 << 40;
+
 /// Rows whose calls take no more than this many times as long as those of another are given as many of them.
 const ALIKE: f64 = 1.25;
 
@@ -206,6 +209,10 @@ fn estimate_call(
             if is_enough && start.elapsed().as_secs_f64() >= sampling.warm_up_seconds {
                 return Ok(estimate);
             }
+        } else if calls >= MOST_CALLS {
+            let text =
+                "takes no time, however often it is called: it does not do what it is asked for";
+            return Err(Fault::Failed(text.into()));
         } else {
             calls = (calls * 2).min(limit);
         }
@@ -219,6 +226,19 @@ pub(super) fn nanoseconds(time: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn who_takes_no_time_however_often_it_is_called_is_not_called_for_ever() {
+        let sampling = Sampling {
+            sample_seconds: 0.001,
+            warm_up_seconds: 0.0,
+            iterations: None,
+            patience_seconds: 1.0,
+        };
+        let found = find_calls(&mut |_| Ok(0.0), 1.0, Limits::NONE, &sampling);
+        let fault = found.map(|_| ()).expect_err("no time at all");
+        assert!(fault.to_string().contains("takes no time"), "{fault}");
+    }
 
     const SAMPLING: Sampling = Sampling {
         sample_seconds: 0.002,

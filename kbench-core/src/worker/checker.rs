@@ -12,8 +12,11 @@ use crate::registry::{RegisteredKernel, Registry};
 
 impl CheckedReply {
     fn of(place: Place, check: Check) -> Self {
-        let is_fault =
-            |reason: &Reason| matches!(reason, Reason::Fault(_) | Reason::Definition { .. });
+        // A foreign worker that is gone says nothing about the size.
+        let is_fault = |reason: &Reason| match reason {
+            Reason::Fault(fault) => !fault.ends(),
+            reason => matches!(reason, Reason::Definition { .. }),
+        };
         let mut reply = CheckedReply {
             place,
             wrong: None,

@@ -35,7 +35,12 @@ pub(super) fn section(report: &Report) -> String {
             })
             .collect(),
     };
-    let own = if report.parts.is_empty() { String::new() } else { warnings(&report.warnings) };
+    let worker = |line: String| format!("<p>{}</p>", escape(&line));
+    let workers = report.workers.iter().filter_map(WorkerReport::line).map(worker);
+    let own = match report.parts.is_empty() {
+        true => String::new(),
+        false => warnings(&report.warnings) + &workers.collect::<String>(),
+    };
     format!(
         r#"<section id="machine" class="part"><h2>Machine and build</h2>{own}<div class="cards">{cards}</div>{}</section>"#,
         conduct(report)
