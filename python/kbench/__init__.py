@@ -12,8 +12,13 @@
 `docs/other-languages.md` has the whole story.
 """
 
-from .declare import Declined, variant
-from .serve import serve
+import os
+
+# The device is shared with others; JAX would take most of its memory.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
+
+from .declare import Declined, variant  # noqa: E402
+from .serve import serve  # noqa: E402
 
 __all__ = ["Declined", "serve", "variant"]
 __version__ = "0.1.0"

@@ -83,9 +83,10 @@ class Subject:
             if name not in self._prepared and name in self._operands and self._operands[name].written
         ]
         self._is_fresh = self.data.in_place == "fresh" and bool(self._taken)
-        self._waits = False
+        #: Modes in which a call waits for the device, so that nothing can be queued behind a gate.
+        self._waiting: set[str] = set()
         self._overhead: Optional[float] = None
-        self._graphs: dict[int, tuple[Callable[[], None], list[list[Any]]]] = {}
+        self._graphs: dict[int, tuple[Callable[[], None], list[list[Any]], tuple[Any, list[Any]]]] = {}
         #: What was last called, and what came of it.
         self._last: tuple[Any, list[Any]] = (None, self._fixed)
 
@@ -94,7 +95,8 @@ class Subject:
         if operand is None:
             if name in self.data.axes:
                 return self.data.axes[name]
-            raise TypeError(f"takes `{name}`, which is no parameter or axis of the kernel, and which `prepare` does not give")
+            text = f"takes `{name}`, which is no axis, no parameter that has a form in other languages, and not from `prepare`"
+            raise TypeError(text)
         if operand.written:
             bits = self.data.initial[name]
             array = self.library.array(bits, operand.element, is_written=True)
@@ -120,6 +122,12 @@ class Subject:
         result, arguments = self._last
         self._write(result, arguments)
 
+    def poison(self) -> None:
+        """Gives outputs that are only written the content that they have in the file: what a sample leaves of it shows."""
+        if self.data.in_place == "no" and self._taken:
+            self._with_outputs({operand.name: self.data.output(operand) for _, operand in self._taken})
+            self.library.wait(self._fixed)
+
     def _with_outputs(self, contents: dict[str, np.ndarray]) -> list[Any]:
         """Arguments with some content of the outputs."""
         arguments = list(self._fixed)
@@ -143,6 +151,7 @@ class Subject:
             outputs = list(result) if isinstance(result, (tuple, list)) else [result]
         if len(outputs) < len(written):
             raise TypeError(f"returned {len(outputs)} value(s) where {len(written)} are expected")
+        self._check_own(outputs, arguments)
         for operand, output in zip(written, outputs):
             try:
                 bits = self.library.bits(output, operand.element)
@@ -154,6 +163,16 @@ class Subject:
         rest = outputs[len(written) :]
         return [(element, self.library.bits(value, element).tobytes()) for value in rest
                 for element in [self.library.element(value)]]  # fmt: skip
+
+    def _check_own(self, outputs: list[Any], arguments: list[Any]) -> None:
+        """A result that is another look at an argument, or fewer numbers than it seems, leaves the work to whoever reads it."""
+        taken = {place for place, _ in self._taken}
+        for output in outputs:
+            if self.library.is_spread(output):
+                raise TypeError("gives a result whose elements share memory: compute them all")
+            for place, argument in enumerate(arguments):
+                if place not in taken and self.library.is_same_memory(output, argument):
+                    raise TypeError(f"gives a result that is in the memory of `{self.variant.parameters[place]}`: give it its own")
 
     # Timed.
 
@@ -177,7 +196,7 @@ class Subject:
         if wait is not None:
             plain = function
             function = lambda *arguments: wait(value := plain(*arguments)) or value  # noqa: E731
-        if self._taken and not self._is_fresh:
+        if self._taken and self.data.in_place == "reuse":
             self._with_outputs(self.data.initial)
         arguments = self._fixed
         for _ in range(batches):
@@ -218,8 +237,8 @@ class Subject:
                 result = variant.function(*arguments)
                 outputs = [arguments[place] for place, _ in self._taken] if result is None else result
                 outputs = outputs if isinstance(outputs, (tuple, list)) else [outputs]
-                for operand, output in zip(data.written, outputs):
-                    library.bits(output, operand.element)
+                for operand, output in itertools.zip_longest(data.written, outputs):
+                    library.bits(output, operand.element if operand else library.element(output))
         total = time.perf_counter_ns() - start
         self._last = (result, arguments)
         return float(total)
@@ -234,21 +253,22 @@ class Subject:
                 device, seen = self._timed(watch, time_, per_batch, mode)
                 total, host = total + device, host + seen
         calls = max(1, per_batch * batches)
-        return {"nanoseconds": total, "host": host / calls, "gated": not self._waits}
+        return {"nanoseconds": total, "host": host / calls, "gated": mode not in self._waiting}
 
     def _timed(self, watch: Stopwatch, time_: Any, calls: int, mode: str) -> tuple[float, float]:
         """A gate that had to open by itself may be the host's fault; when it happens again, a call waits for the device, and its
         launches are part of its time."""
         for _ in range(GATES):
-            spans, overhead = time_(watch, calls)
+            spans, overhead = time_(watch, calls, mode not in self._waiting)
             if not any(span.expired for span in spans):
                 break
         else:
-            self._waits = mode != "graph"
-            spans, overhead = time_(watch, calls)
+            if mode != "graph":
+                self._waiting.add(mode)
+            spans, overhead = time_(watch, calls, mode not in self._waiting)
         return sum(max(0.0, span.device - overhead) for span in spans), sum(span.host for span in spans)
 
-    def _span(self, watch: Stopwatch, lists: list[list[Any]]) -> Span:
+    def _span(self, watch: Stopwatch, lists: list[list[Any]], gated: bool) -> Span:
         """A span of calls, one for each list of arguments."""
         function, library = self.variant.function, self.library
 
@@ -262,7 +282,7 @@ class Subject:
                 self._last = (result, arguments)
             library.lead(result)
 
-        return watch.span(work, gated=not self._waits, alone=not library.has_own_streams)
+        return watch.span(work, gated, alone=not library.has_own_streams)
 
     def _overhead_of(self, watch: Stopwatch) -> float:
         """What two events take by themselves; more where the streams of a library have to wait for each other."""
@@ -286,25 +306,25 @@ class Subject:
             self.library.wait(self._fixed)
         return [self._fixed] * calls
 
-    def _hot(self, watch: Stopwatch, calls: int) -> tuple[list[Span], float]:
-        return [self._span(watch, self._lists(calls))], self._overhead_of(watch)
+    def _hot(self, watch: Stopwatch, calls: int, gated: bool) -> tuple[list[Span], float]:
+        return [self._span(watch, self._lists(calls), gated)], self._overhead_of(watch)
 
-    def _cold(self, watch: Stopwatch, calls: int) -> tuple[list[Span], float]:
+    def _cold(self, watch: Stopwatch, calls: int, gated: bool) -> tuple[list[Span], float]:
         written = sum(operand.bytes for operand in self.data.written)
         spans = []
         for _ in range(calls):
             lists = self._lists(1)
             watch.flush(written)
-            spans.append(self._span(watch, lists))
+            spans.append(self._span(watch, lists, gated))
         return spans, self._overhead_of(watch)
 
-    def _graph(self, watch: Stopwatch, calls: int) -> tuple[list[Span], float]:
+    def _graph(self, watch: Stopwatch, calls: int, _gated: bool) -> tuple[list[Span], float]:
         if not calls:
             return [watch.span(lambda: None)], watch.overhead
         overhead = watch.measure_graph_overhead(self.library.capture)
         if calls not in self._graphs:
             self._graphs[calls] = self._captured(calls)
-        replay, lists = self._graphs[calls]
+        replay, lists, self._last = self._graphs[calls]
         # Once untimed: what another graph, or an emptied cache, costs the first calls is no property of them.
         self._renew(lists)
         replay()
@@ -312,17 +332,20 @@ class Subject:
         self._renew(lists)
         return [watch.span(replay)], overhead
 
-    def _captured(self, calls: int) -> tuple[Callable[[], None], list[list[Any]]]:
+    def _captured(self, calls: int) -> tuple[Callable[[], None], list[list[Any]], tuple[Any, list[Any]]]:
         lists = self._lists(calls)
         function = self.variant.function
         function(*lists[0])  # what is compiled or loaded now is not recorded
         self.library.wait(None)
+        result = None
 
         def work() -> None:
+            nonlocal result
             for arguments in lists:
-                self._last = (function(*arguments), arguments)
+                result = function(*arguments)
 
-        return self.library.capture(work), lists
+        replay = self.library.capture(work)
+        return replay, lists, (result, lists[-1])
 
     def _renew(self, lists: list[list[Any]]) -> None:
         """Gives outputs that are also inputs their initial content, in the memory that was recorded."""

@@ -10,6 +10,8 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
+from .declare import Declined
+
 #: Types that NumPy does not have are bits to it.
 BITS = {"bf16": np.uint16, "e4m3": np.uint8, "e5m2": np.uint8}
 DTYPES: dict[str, Any] = {
@@ -78,6 +80,8 @@ class Data:
     def number(self, operand: Operand) -> Union[int, float, bool]:
         """A number by itself."""
         value = self._bits(self._shared, operand)
+        if operand.element in ("e4m3", "e5m2"):
+            raise Declined(f"`{operand.name}` is a single {operand.element}, which Python has no number for")
         if operand.element == "bf16":
             return float((value.astype(np.uint32) << 16).view(np.float32)[0])
         return value[0].item()

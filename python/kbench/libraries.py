@@ -60,6 +60,15 @@ class Library:
                 return element
         raise TypeError(f"returns {dtype}, which kbench does not know")
 
+    def is_same_memory(self, array: Any, other: Any) -> bool:
+        """Whether two arrays share memory."""
+        return isinstance(array, np.ndarray) and isinstance(other, np.ndarray) and np.shares_memory(array, other)
+
+    def is_spread(self, array: Any) -> bool:
+        """Whether elements of an array share memory with each other."""
+        strides, shape = getattr(array, "strides", ()), getattr(array, "shape", ())
+        return any(stride == 0 and length > 1 for stride, length in zip(strides, shape))
+
     def wait(self, result: Any) -> None:
         """Waits until a result is there."""
 
@@ -163,6 +172,15 @@ class Torch(Library):
         named = {view: element for element, view in self.views.items()}
         return named.get(array.dtype) or super().element(np.empty(0, str(array.dtype).removeprefix("torch.")))
 
+    def is_same_memory(self, array, other):
+        both = isinstance(array, self.torch.Tensor) and isinstance(other, self.torch.Tensor)
+        return both and array.numel() > 0 and array.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+
+    def is_spread(self, array):
+        if not isinstance(array, self.torch.Tensor):
+            return super().is_spread(array)
+        return any(stride == 0 and length > 1 for stride, length in zip(array.stride(), array.shape))
+
     def wait(self, result):
         if self.device is not None:
             self.torch.cuda.synchronize(self.place)
@@ -250,8 +268,29 @@ class Jax(Library):
         named = {view: element for element, view in self.views.items()}
         return named.get(np.dtype(array.dtype)) or super().element(np.empty(0, array.dtype))
 
+    def is_same_memory(self, array, other):
+        both = isinstance(array, self.jax.Array) and isinstance(other, self.jax.Array)
+        return both and array.size > 0 and array.unsafe_buffer_pointer() == other.unsafe_buffer_pointer()
+
+    def is_spread(self, array):
+        return False  # results of XLA are whole
+
     def wait(self, result):
         self.jax.block_until_ready(result)
+
+    def is_broken(self):
+        if self.device is None:
+            return False
+        from .cuda import Driver
+
+        try:
+            Driver.get(self.device).synchronize()
+        except RuntimeError:
+            return True
+        return False
+
+    def is_out_of_memory(self, error):
+        return "RESOURCE_EXHAUSTED" in str(error)
 
     def threads(self, count, backend):
         if count is not None:

@@ -122,6 +122,8 @@ class Worker:
 
     def _sample(self, request: dict[str, Any]) -> dict[str, Any]:
         subject = self._subject(request)
+        if request.get("poisoned"):
+            subject.poison()
         per_batch, batches, mode = request["per_batch"], request["batches"], request["mode"]
         if subject.variant.backend != "cuda":
             return {"reply": "sampled", "nanoseconds": subject.on_host(per_batch, batches)}

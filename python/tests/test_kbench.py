@@ -1,5 +1,6 @@
 """The package by itself: declarations, data, and calls as kbench asks for them."""
 
+import inspect
 import json
 import os
 import socket
@@ -144,7 +145,7 @@ class Calls(unittest.TestCase):
 
         def function(x, table, n):
             seen.update(shape=x.shape, table=table.tolist(), n=n)
-            return x
+            return x + 1
 
         variant(of="scale", name="numpy", backend="serial", shapes={"x": "1 n"}, prepare=prepare)(function)
         workshop.begin()
@@ -170,10 +171,13 @@ class Calls(unittest.TestCase):
 
         cases = (
             ("double", lambda x: x.astype(np.float64), "gives float64 where f32 is expected in `y`"),
-            ("short", lambda x: x[:2], "gives 2 element"),
+            ("short", lambda x: 2 * x[:2], "gives 2 element"),
             ("nothing", lambda x: None, "returned None, and does not take `y`"),
             ("raises", raises, "raised KeyError: 'no luck'"),
-            ("unknown", lambda z: z, "takes `z`, which is no parameter"),
+            ("unknown", lambda z: z, "takes `z`, which is no axis"),
+            ("input", lambda x: x, "in the memory of `x`"),
+            ("view", lambda x: x[::-1], "in the memory of `x`"),
+            ("spread", lambda x: np.broadcast_to(x[:1] * 2, 3), "share memory"),
             ("writes", writes_input, "read-only"),
         )
         workshop = Workshop()
@@ -181,7 +185,7 @@ class Calls(unittest.TestCase):
             variant(of="scale", name=name, backend="serial")(function)
         variant(of="scale", name="declines", backend="serial")(declines)
         variant(of="scale", name="gpu", backend="cuda", arrays="numpy")(lambda x: x)
-        variant(of="scale", name="numpy", backend="serial")(lambda x: x)
+        variant(of="scale", name="numpy", backend="serial")(lambda x: 2 * x)
         workshop.begin()
         for name, _, reason in cases:
             answer = workshop.call(name)
@@ -191,6 +195,23 @@ class Calls(unittest.TestCase):
         self.assertIn("not on a GPU", workshop.call("gpu")["reason"])
         self.assertEqual(workshop.call()["reply"], "called", "the worker goes on")
         self.assertEqual(workshop.ask("begin", protocol=99, ordinal=0, off=False)["reply"], "failed")
+
+    def test_what_a_sample_does_not_write_stays_poisoned(self):
+        def once(x, y, calls=[]):
+            calls.append(1)
+            if len(calls) == 1:
+                y[...] = x
+
+        once.__signature__ = inspect.signature(lambda x, y: None)
+        workshop = Workshop()
+        variant(of="scale", name="numpy", backend="serial")(once)
+        workshop.begin()
+        workshop.call()
+        self.assertEqual(workshop.y, [1, 2, 3])
+        os.pwrite(workshop._file.fileno(), struct.pack("3f", 7, 7, 7), 2 * PAGE)
+        workshop.call(request="sample", mode="warm", per_batch=2, batches=1, poisoned=True)
+        workshop.call(request="fetch")
+        self.assertEqual(workshop.y, [7, 7, 7])
 
     def test_numpy_declines_types_that_it_does_not_have(self):
         workshop = Workshop(element="bf16", content=np.array([1, 2, 3], np.uint16))

@@ -10,16 +10,16 @@ import jax
 from kbench import serve, variant
 
 
-@variant(of="negate", name="jax", backend="serial")
+@variant(of="negate", name="jax", backend="parallel")
 @jax.jit
 def negate(x):
     return -x
 
 
-@variant(of="negate", name="jax_wrong", backend="serial")
+@variant(of="negate", name="jax_wrong", backend="parallel")
 @jax.jit
 def wrong(x):
-    return x
+    return abs(x)
 
 
 if __name__ == "__main__":
