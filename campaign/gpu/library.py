@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The CUDA variants of the library beside PyTorch, on one machine in one script.
 
-Usage: [BUDGET=5s] [TYPES=f32,f16,...] [WORKER=torch] campaign/gpu/library.py SUITE [FOLDER [KERNEL...]]
+Usage: [BUDGET=5s] [TYPES=f32,f16,...] [ROWS=16384] [WORKER=torch] campaign/gpu/library.py SUITE [FOLDER [KERNEL...]]
 
 SUITE is the example of that name. PyTorch's operations are timed as kbench times cold calls: two events around one call, after
 more than twice the second-level cache was overwritten and read, and as much was written as the call writes. Calls that take
@@ -10,7 +10,7 @@ processes the geometric mean. What two events take around nothing is subtracted 
 
 FOLDER (default target/gpu/library) gets kbench's results as CSV and the table as library.md. BUDGET is what kbench may take for
 measuring a kernel, TYPES leaves element types out. With WORKER=torch, kbench measures PyTorch as well, by its foreign worker: rows
-called `torch` show how well that agrees with this script. (Products of 8 bits have their scales there, and losses of halves are made
+called `torch` show how well that agrees with this script; a launch then takes seconds to start, and BUDGET should be 60s. (Products of 8 bits have their scales there, and losses of halves are made
 f32.)
 """
 
@@ -26,7 +26,7 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F
 
-ROWS, DIM = 16384, 4096
+ROWS, DIM = int(os.environ.get("ROWS", "16384")), 4096
 FLOATS = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
 # A call takes one of two times, 1.3 µs apart, so means of several calls are another thing than single ones.
 LAUNCHES, SAMPLES, SAMPLE_MS = 3, 30, 0.5

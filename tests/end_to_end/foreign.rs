@@ -220,7 +220,9 @@ fn the_library_in_numpy_passes_the_checks_of_the_suite() {
     let flags = ["--test", "--variant", "numpy", "--skip", "matmul"];
     let Some(done) = suite(&flags, "kernels/python/numpy_variants.py") else { return };
     done.assert_code(0);
-    for kernel in ["add/numpy/f32", "gelu/numpy/f32", "rms_norm/numpy/f32", "softmax/numpy/f32"] {
+    for kernel in
+        ["add/numpy/f32", "gelu/numpy/f32", "rms_norm/numpy/f32", "softmax/numpy/f32", "fft/numpy/"]
+    {
         let passed =
             done.stdout.lines().any(|line| line.contains(kernel) && line.ends_with("... ok"));
         assert!(passed, "{kernel}\n{}", done.stdout);
