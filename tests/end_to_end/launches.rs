@@ -127,7 +127,8 @@ fn a_worker_without_a_controller_explains_itself() {
     command.args(["run", "--quiet", "--example", "quickstart", "--", "--worker"]);
     let run = Finished::of(command.current_dir(root()));
     run.assert_code(2);
-    run.assert_stderr("`--worker` is for kbench itself");
+    run.assert_stderr("`--worker` alone is for kbench itself");
+    run.assert_stderr("--worker NAME=COMMAND");
 }
 
 #[test]
