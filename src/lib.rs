@@ -163,7 +163,7 @@ pub use kbench_core::{
         GpuResult, MatrixProduct, Source, Upload,
     },
     report::Report,
-    value::{Declined, Element, Fingerprint, Lend, Lent, Operand, Poison},
+    value::{Declined, Element, Fingerprint, Lend, Lent, Operand, Plain, PlainBytes, Poison},
 };
 
 /// Installed in a benchmark, it lets kbench count what kernels allocate:
@@ -189,8 +189,8 @@ mod production;
 #[cfg(not(feature = "run"))]
 pub use production::{
     Declined, DeviceElement, DeviceSlice, DeviceValue, DeviceView, DeviceViewMut, Element,
-    Fingerprint, Gpu, GpuError, GpuResult, Lend, Lent, MatrixProduct, Operand, Poison, Source,
-    Upload,
+    Fingerprint, Gpu, GpuError, GpuResult, Lend, Lent, MatrixProduct, Operand, Plain, PlainBytes,
+    Poison, Source, Upload,
 };
 
 /// What a file with kernels needs: the attribute, and the functions that make data.

@@ -37,6 +37,11 @@ pub trait Element: Copy + Send + Sync + 'static {
     fn bits(self) -> u64;
     /// A value that no correct kernel leaves behind by accident.
     fn poison(poison: Poison) -> Self;
+    /// The value of some bits.
+    fn from_bits(bits: u64) -> Option<Self> {
+        let _ = bits;
+        None
+    }
 }
 
 macro_rules! element {
@@ -105,6 +110,15 @@ pub trait Operand: 'static {
     fn roundoffs(&self, parts: &mut Vec<f64>) {
         let _ = parts;
     }
+    /// Appends its content as programs in other languages see it.
+    fn export(&self, parts: &mut Vec<Plain>) {
+        parts.push(Plain::Opaque);
+    }
+    /// Takes over the content of the next part.
+    fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
+        let _ = parts;
+        false
+    }
     /// Why the call that returned this value failed.
     fn failure(&self) -> Option<String> {
         None
@@ -112,6 +126,35 @@ pub trait Operand: 'static {
     /// Why the call that returned this value could not be made here.
     fn declined(&self) -> Option<String> {
         None
+    }
+}
+
+/// The content of an operand as plain memory; nothing is handed to other programs here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plain {
+    /// Something that has no such form.
+    Opaque,
+}
+
+impl Plain {
+    /// One number.
+    pub fn number<T: Element>(_: T) -> Self {
+        Plain::Opaque
+    }
+
+    /// A sequence of numbers.
+    pub fn numbers<T: Element>(_: &[T]) -> Self {
+        Plain::Opaque
+    }
+}
+
+/// The content of several operands; nobody has written any here.
+pub struct PlainBytes<'a>(&'a Infallible);
+
+impl PlainBytes<'_> {
+    /// Puts the next part where it belongs.
+    pub fn next_into<T: Element>(&mut self, _: &mut [T]) -> bool {
+        match *self.0 {}
     }
 }
 

@@ -17,7 +17,7 @@ fn python() -> Option<PathBuf> {
             std::env::var_os("KBENCH_REQUIRE_CONSUMERS").is_none(),
             "there is no Python with NumPy, and KBENCH_REQUIRE_CONSUMERS is set"
         );
-        println!(
+        eprintln!(
             "skipped: KBENCH_CONSUMERS names no folder with a Python that has NumPy; .ci/consumers makes one"
         );
     }
