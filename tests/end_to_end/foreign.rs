@@ -182,6 +182,10 @@ fn workers_are_listed_in_the_file_and_left_out_when_they_cannot_be_had() {
     misspelt.assert_stderr("did you mean `listed`?");
     fs::write(bench.folder.join("kbench.toml"), worker("listed", "")).expect("a file");
     list(&[], "").assert_stdout(name);
+    // Other programs below the folder need not have all of its kernels.
+    let shared = list(&[], "unknown");
+    shared.assert_code(0);
+    shared.assert_stdout(name);
     assert!(!list(&["--worker", "none"], "").stdout.contains(name));
 }
 

@@ -174,3 +174,35 @@ fn named(kernel: &'static KernelEntry, [reads, writes]: [Vec<Plain>; 2]) -> io::
     };
     reads.chain(writes).filter_map(named).collect()
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::registry::tests::Double;
+
+    #[test]
+    fn a_file_has_no_name_that_could_be_left_behind_and_can_be_opened_all_the_same() {
+        let data = Double::ENTRY.definition.data(&[4], 1);
+        let exchange = Exchange::of(Double::ENTRY, data.export()).expect("a file");
+        let number = format!("kbench-{}-", std::process::id());
+        let names = |folder: &Path| -> Vec<String> {
+            let entries = folder.read_dir().into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+        };
+        for folder in [PathBuf::from(IN_MEMORY), std::env::temp_dir()] {
+            let named = names(&folder).into_iter().filter(|name| {
+                let rest = name.strip_prefix(&number);
+                rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+            });
+            // Other tests of this process make files as well, whose names are there for a moment.
+            let stays = |name: &String| {
+                std::thread::sleep(std::time::Duration::from_millis(50));
+                names(&folder).contains(name)
+            };
+            assert_eq!(named.filter(stays).collect::<Vec<_>>(), Vec::<String>::new());
+        }
+        let seen = std::fs::read(exchange.path()).expect("it is there");
+        assert_eq!(seen.len() as u64, 2 * PAGE);
+    }
+}
