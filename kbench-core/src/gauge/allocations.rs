@@ -146,13 +146,19 @@ pub fn is_installed() -> bool {
 ///
 /// When `code` opens a section of its own: there is one tally.
 pub fn count<R>(code: impl FnOnce() -> R) -> (R, Option<Allocations>) {
-    if !is_installed() {
-        return (code(), None);
+    let (mut code, mut result) = (Some(code), None);
+    let allocations = count_once(&mut || result = code.take().map(|code| code()));
+    match result {
+        Some(result) => (result, allocations),
+        None => unreachable!("the code has run"),
     }
-    let section = Section::open();
-    let result = code();
-    let allocations = section.close();
-    (result, Some(allocations))
+}
+
+/// [`count`] of code that returns nothing: compiled once, however many kernels there are.
+pub(crate) fn count_once(code: &mut dyn FnMut()) -> Option<Allocations> {
+    let section = is_installed().then(Section::open);
+    code();
+    section.map(Section::close)
 }
 
 /// Whether a section is open. All that a request looks at while none is.

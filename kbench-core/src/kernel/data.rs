@@ -73,6 +73,8 @@ pub trait CellData {
     fn import_outputs(&mut self, parts: &[Vec<u8>]) -> bool;
     /// What others keep about this data, until it is given back.
     fn attachments(&mut self) -> &mut Vec<Box<dyn Any>>;
+    /// The same data on a device.
+    fn resident(&mut self) -> &mut Resident;
 }
 
 /// [`Definition`] of a kernel type.
@@ -110,8 +112,7 @@ impl<K: Kernel> Definition for Erased<K> {
             initial,
             copies: Vec::new(),
             attachments: Vec::new(),
-            device: Resident::default(),
-            stale: Stale::No,
+            resident: Resident::default(),
             is_poisoned: false,
         })
     }
@@ -129,17 +130,15 @@ pub(super) struct Data<K: Kernel> {
     /// What others keep about it.
     attachments: Vec<Box<dyn Any>>,
     /// The same on a device, once a CUDA variant is called.
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "no CUDA variant is called"))]
-    pub(super) device: Resident,
-    /// What of the outputs the device does not know yet.
-    pub(super) stale: Stale,
+    pub(super) resident: Resident,
     is_poisoned: bool,
 }
 
 /// In what the outputs on a device differ from those on the host.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Stale {
     /// In nothing that matters.
+    #[default]
     No,
     /// The host's have their initial content again.
     Initial,
@@ -166,13 +165,13 @@ impl<K: Kernel> CellData for Data<K> {
 
     fn reset(&mut self) {
         K::restore(&mut self.writes, &self.initial);
-        self.stale = Stale::Initial;
+        self.resident.stale = Stale::Initial;
         self.is_poisoned = false;
     }
 
     fn poison(&mut self, poison: Poison) {
         self.writes.poison(poison);
-        self.stale = Stale::Content;
+        self.resident.stale = Stale::Content;
         self.is_poisoned = true;
     }
 
@@ -234,9 +233,7 @@ impl<K: Kernel> CellData for Data<K> {
     fn overlaps(&self) -> bool {
         let (mut reads, writes) = (Vec::new(), self.output_addresses());
         self.reads.addresses(&mut reads);
-        writes.iter().enumerate().any(|(i, write)| {
-            reads.iter().chain(&writes[i + 1..]).any(|other| overlap(write, other))
-        })
+        any_overlap(&reads, &writes)
     }
 
     fn export(&self) -> [Vec<Plain>; 2] {
@@ -253,7 +250,7 @@ impl<K: Kernel> CellData for Data<K> {
     }
 
     fn import_outputs(&mut self, parts: &[Vec<u8>]) -> bool {
-        self.stale = Stale::Content;
+        self.resident.stale = Stale::Content;
         self.is_poisoned = false;
         self.writes.import(&mut PlainBytes::of(parts))
     }
@@ -261,6 +258,18 @@ impl<K: Kernel> CellData for Data<K> {
     fn attachments(&mut self) -> &mut Vec<Box<dyn Any>> {
         &mut self.attachments
     }
+
+    fn resident(&mut self) -> &mut Resident {
+        &mut self.resident
+    }
+}
+
+/// Whether an output shares memory with an input or with another output.
+fn any_overlap(reads: &[Range<usize>], writes: &[Range<usize>]) -> bool {
+    writes
+        .iter()
+        .enumerate()
+        .any(|(i, write)| reads.iter().chain(&writes[i + 1..]).any(|other| overlap(write, other)))
 }
 
 fn overlap(a: &Range<usize>, b: &Range<usize>) -> bool {

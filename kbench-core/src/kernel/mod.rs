@@ -19,7 +19,7 @@ mod device;
 mod device;
 
 pub use data::{CellData, Definition, Erased, Outputs};
-pub use device::{DeviceCall, OnDevice, device};
+pub use device::{DeviceCall, OnDevice, Resident, device};
 pub use entry::{
     Backend, Bound, Condition, Expectation, InPlace, KernelEntry, Location, Metric, Sizes,
     Threshold, Tuned, TuningSource, Values, VariantEntry,

@@ -1,5 +1,6 @@
 //! CUDA variants without the feature `cuda`: their rows are skipped before anything here could be called.
 
+use super::data::Stale;
 use super::routine::Sampled;
 use super::{Caller, Calls, CellData, Fault, Kernel, Returned, Routine};
 use crate::cuda::{DeviceArguments, Gpu, Unavailable};
@@ -22,7 +23,9 @@ where
 
 /// The data of a cell on a device that does not exist.
 #[derive(Default)]
-pub(super) struct Resident(());
+pub struct Resident {
+    pub(super) stale: Stale,
+}
 
 struct Absent;
 

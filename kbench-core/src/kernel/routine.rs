@@ -13,7 +13,7 @@ use super::{CellData, Fault, Kernel, Mode};
 #[cfg(feature = "cuda")]
 use crate::cuda::Stopwatch;
 use crate::cuda::{DeviceFigures, DeviceReading};
-use crate::gauge::{Allocations, count};
+use crate::gauge::{Allocations, count_once};
 use crate::value::{Fingerprint, Operand};
 
 /// How a variant can be called.
@@ -260,7 +260,7 @@ where
         let function = self.0;
         match caller {
             Caller::Pool(pool) => call(typed::<K>(data), |r: &K::Reads, w: &mut K::Writes| {
-                pool.install(|| function(r, w))
+                enter(pool, || function(r, w))
             }),
             _ => call(typed::<K>(data), function),
         }
@@ -276,7 +276,7 @@ where
         let time = match caller {
             Caller::Pool(pool) => {
                 timed::sample(typed::<K>(data), calls, |r: &K::Reads, w: &mut K::Writes| {
-                    pool.install(|| function(r, w))
+                    enter(pool, || function(r, w))
                 })
             }
             _ => timed::sample(typed::<K>(data), calls, function),
@@ -285,13 +285,40 @@ where
     }
 }
 
+/// Calls `code` in a pool. A pool calls what it is given through a pointer in any case; that `code` is behind one as well
+/// lets rayon's part be compiled once, not once per variant.
+#[inline(always)]
+fn enter<O: Send>(pool: &rayon::ThreadPool, mut code: impl FnMut() -> O + Send) -> O {
+    let mut output = None;
+    install(pool, &mut || output = Some(code()));
+    match output {
+        Some(output) => output,
+        None => unreachable!("a pool returns when the code has run, or panics with it"),
+    }
+}
+
+fn install(pool: &rayon::ThreadPool, code: &mut (dyn FnMut() + Send)) {
+    pool.install(code);
+}
+
 fn call<K: Kernel, O: Operand>(
     data: &mut Data<K>,
     function: impl Fn(&K::Reads, &mut K::Writes) -> O,
 ) -> Result<Returned, Fault> {
-    let (output, allocations) = count(|| function(&data.reads, &mut data.writes));
-    let held_bytes = if needs_drop::<O>() { output.bytes().max(size_of::<O>()) } else { 0 };
-    Ok(Returned { held_bytes, allocations, ..returned(&output)? })
+    let mut output = None;
+    let allocations = count_once(&mut || output = Some(function(&data.reads, &mut data.writes)));
+    let Some(output) = output else { unreachable!("the code that is counted has run") };
+    with_allocations(&output, needs_drop::<O>(), allocations)
+}
+
+/// What can be seen of a return value and of the call that made it.
+fn with_allocations(
+    output: &dyn Operand,
+    needs_drop: bool,
+    allocations: Option<Allocations>,
+) -> Result<Returned, Fault> {
+    let held_bytes = if needs_drop { output.bytes().max(size_of_val(output)) } else { 0 };
+    Ok(Returned { held_bytes, allocations, ..returned(output)? })
 }
 
 /// What can be seen of a return value, unless the call declined.

@@ -24,7 +24,9 @@ use rayon::prelude::*;
 
 use crate::shared::float::BUFFER;
 use crate::shared::scratch::with_scratch;
-use crate::shared::simd::{Level, level};
+#[cfg(target_arch = "x86_64")]
+use crate::shared::simd::Level;
+use crate::shared::simd::level;
 use crate::shared::{BLOCK, Float};
 use micro::{DEPTH, DISTANCE, Micro, Rectangle, Start, Target, block};
 use packing::{pack_panel, pack_rows};

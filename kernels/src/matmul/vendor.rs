@@ -1,36 +1,40 @@
-//! The crate `gemm`, the yardstick of matrix products on the CPU.
+//! The crate `gemm-f32`, the yardstick of matrix products on the CPU: what the crate `gemm` calls for `f32`.
 
 #![allow(unsafe_code)] // it takes pointers
 
-use gemm::Parallelism;
+pub(super) use gemm_common::Parallelism;
+use gemm_f32::gemm::f32::get_gemm_fn;
 
 /// c ← a·b for a of m × k and b of k × n, all row-major.
+///
+/// The kernels of the crate want columns of the result to be contiguous, so they are given cᵀ ← bᵀ·aᵀ, as `gemm` does.
 pub(super) fn multiply(a: &[f32], b: &[f32], n: usize, c: &mut [f32], parallelism: Parallelism) {
     let (m, k) = (c.len() / n, b.len() / n);
     assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "sizes do not fit");
     let (a_row, row) = (k as isize, n as isize);
-    // SAFETY: the matrices are as large as their sizes say, and c is borrowed by nobody else.
+    let (is_read, is_conjugate) = (false, false);
+    let (of_c, of_product) = (0.0, 1.0);
+    // SAFETY: the matrices are as large as their sizes say, and c is borrowed exclusively.
     unsafe {
-        let (a, b, c) = (a.as_ptr(), b.as_ptr(), c.as_mut_ptr());
-        gemm::gemm(
-            m,
+        get_gemm_fn()(
             n,
+            m,
             k,
-            c,
-            1,
+            c.as_mut_ptr(),
             row,
-            false,
-            a,
             1,
+            is_read,
+            b.as_ptr(),
+            row,
+            1,
+            a.as_ptr(),
             a_row,
-            b,
             1,
-            row,
-            0.0,
-            1.0,
-            false,
-            false,
-            false,
+            of_c,
+            of_product,
+            is_conjugate,
+            is_conjugate,
+            is_conjugate,
             parallelism,
         );
     }

@@ -7,18 +7,19 @@
 
 mod resident;
 mod transfers;
+mod variant;
 
-pub(super) use resident::Resident;
+pub use resident::Resident;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::marker::PhantomData;
 use std::time::Instant;
 
-use self::resident::{fresh_copies, lenders, lenders_with, look_for_trespass, renew, settle};
+use self::resident::{fresh_copies, look_for_trespass, renew, settle};
 use self::transfers::transfers;
-use super::data::{Data, Stale, typed};
+use self::variant::{Variant, VariantOf};
+use super::data::Stale;
 use super::routine::{Limits, Sampled, returned};
 use super::{Caller, Calls, CellData, Fault, InPlace, Kernel, Mode, Returned, Routine};
 use crate::cuda::{
@@ -48,21 +49,11 @@ where
     K: Kernel,
     for<'a> K::Arguments<'a>: DeviceArguments<'a>,
 {
-    Box::new(Device::<K> {
-        call,
-        graphs: RefCell::default(),
-        waits: Cell::new(false),
-        operations: Cell::new(OF_A_LIBRARY),
-        is_loaded: Cell::new(false),
-        kernel: PhantomData,
-    })
+    Box::new(Device::new(Box::new(VariantOf::<K>(call))))
 }
 
-struct Device<K: Kernel>
-where
-    for<'a> K::Arguments<'a>: DeviceArguments<'a>,
-{
-    call: DeviceCall<K>,
+struct Device {
+    variant: Box<dyn Variant>,
     /// Recorded calls, by their number.
     graphs: RefCell<HashMap<u64, Graph>>,
     /// Whether a call waits for the device, so that nothing can be queued behind a gate.
@@ -71,7 +62,6 @@ where
     operations: Cell<u64>,
     /// Whether its code is on the device: loading it waits for the device, which must not wait for a gate.
     is_loaded: Cell<bool>,
-    kernel: PhantomData<fn() -> K>,
 }
 
 impl From<GpuError> for Fault {
@@ -83,15 +73,12 @@ impl From<GpuError> for Fault {
     }
 }
 
-impl<K: Kernel> Routine for Device<K>
-where
-    for<'a> K::Arguments<'a>: DeviceArguments<'a>,
-{
+impl Routine for Device {
     fn call(&self, data: &mut dyn CellData, caller: &Caller) -> Result<Returned, Fault> {
         let (stopwatch, _) = on_device(caller)?;
-        let (gpu, data) = (stopwatch.gpu(), typed::<K>(data));
-        data.stale = Stale::Content;
-        settle(gpu, data)?;
+        let gpu = stopwatch.gpu();
+        data.resident().stale = Stale::Content;
+        self.settle(gpu, data)?;
         let mut returned = returned(self.first(gpu, data).as_ref())?;
         if returned.failure.is_some() {
             // A failure may have broken the context as well; whoever asks next is told.
@@ -99,11 +86,9 @@ where
             return Ok(returned);
         }
         gpu.synchronize()?;
-        look_for_trespass(gpu, data)?;
-        let Data { reads, writes, device, .. } = data;
-        returned.changed_input =
-            !K::arguments(reads, writes).kept(gpu, &mut lenders(&mut device.slots))?;
-        K::arguments(reads, writes).copy_from(gpu, &mut lenders(&mut device.slots))?;
+        look_for_trespass(gpu, self.variant.parameters(), data.resident())?;
+        returned.changed_input = !self.variant.kept(gpu, data)?;
+        self.variant.fetch(gpu, data, None)?;
         Ok(returned)
     }
 
@@ -114,11 +99,10 @@ where
         caller: &Caller,
     ) -> Result<Sampled, Fault> {
         let (stopwatch, mode) = on_device(caller)?;
-        let data = typed::<K>(data);
         if !self.is_loaded.get() {
             self.load(stopwatch.gpu(), data)?;
         }
-        settle(stopwatch.gpu(), data)?;
+        self.settle(stopwatch.gpu(), data)?;
         let mut sampled = Sampled::default();
         for _ in 0..calls.batches {
             let batch = self.batch(stopwatch, data, calls.per_batch, mode)?;
@@ -135,7 +119,7 @@ where
         let Ok((stopwatch, mode)) = on_device(caller) else { return Limits::NONE };
         let queued = (MOST_QUEUED / self.operations.get()).max(1);
         let near = stopwatch.gpu().info().l2_bytes as usize / 4;
-        let fresh = match K::ENTRY.in_place {
+        let fresh = match self.variant.in_place() {
             InPlace::Fresh => (near / data.written_bytes().max(1)).max(1) as u64,
             InPlace::No | InPlace::Reuse => u64::MAX,
         };
@@ -144,16 +128,13 @@ where
 
     fn fetch(&self, data: &mut dyn CellData, caller: &Caller) -> Result<(), Fault> {
         let (stopwatch, mode) = on_device(caller)?;
-        let (gpu, data) = (stopwatch.gpu(), typed::<K>(data));
-        look_for_trespass(gpu, data)?;
+        let gpu = stopwatch.gpu();
+        look_for_trespass(gpu, self.variant.parameters(), data.resident())?;
         if mode == Mode::EndToEnd {
             return Ok(()); // its results are on the host already
         }
-        let Data { reads, writes, device, .. } = data;
-        let Resident { slots, copies, last, .. } = device;
-        let copy = last.map(|last| copies[last].as_mut_slice());
-        K::arguments(reads, writes).copy_from(gpu, &mut lenders_with(slots, copy))?;
-        Ok(())
+        let last = data.resident().last;
+        Ok(self.variant.fetch(gpu, data, last)?)
     }
 
     fn figures(
@@ -166,11 +147,11 @@ where
 
     fn profile(&self, data: &mut dyn CellData, caller: &Caller, name: &str) -> Result<(), Fault> {
         let (stopwatch, _) = on_device(caller)?;
-        let (gpu, data) = (stopwatch.gpu(), typed::<K>(data));
-        settle(gpu, data)?;
+        let gpu = stopwatch.gpu();
+        self.settle(gpu, data)?;
         // Once outside of the range, so that code is loaded and caches are as in any later call.
         self.checked(gpu, data, None)?;
-        renew(gpu, data)?;
+        self.renew(gpu, data)?;
         let mut outcome = Ok(());
         Profiler::open().within(gpu, name, || {
             outcome = self.checked(gpu, data, None);
@@ -180,23 +161,31 @@ where
     }
 }
 
-impl<K: Kernel> Device<K>
-where
-    for<'a> K::Arguments<'a>: DeviceArguments<'a>,
-{
-    /// One call, on the given copy of the outputs.
-    fn once(&self, gpu: &Gpu, data: &mut Data<K>, copy: Option<usize>) -> Box<dyn Operand> {
-        let Resident { slots, copies, .. } = &mut data.device;
-        let copy = copy.map(|copy| copies[copy].as_mut_slice());
-        let arguments =
-            <K::Arguments<'_> as DeviceArguments<'_>>::lend(&mut lenders_with(slots, copy));
-        (self.call)(gpu, arguments)
+impl Device {
+    fn new(variant: Box<dyn Variant>) -> Self {
+        Device {
+            variant,
+            graphs: RefCell::default(),
+            waits: Cell::new(false),
+            operations: Cell::new(OF_A_LIBRARY),
+            is_loaded: Cell::new(false),
+        }
+    }
+
+    /// See [`settle`].
+    fn settle(&self, gpu: &Gpu, data: &mut dyn CellData) -> Result<(), Fault> {
+        settle(gpu, self.variant.as_ref(), data)
+    }
+
+    /// See [`renew`].
+    fn renew(&self, gpu: &Gpu, data: &mut dyn CellData) -> Result<(), Fault> {
+        renew(gpu, self.variant.as_ref(), data)
     }
 
     /// A call from which is learnt how many operations it puts on the stream.
-    fn first(&self, gpu: &Gpu, data: &mut Data<K>) -> Box<dyn Operand> {
+    fn first(&self, gpu: &Gpu, data: &mut dyn CellData) -> Box<dyn Operand> {
         let before = gpu.operations();
-        let output = self.once(gpu, data, None);
+        let output = self.variant.call(gpu, data, None);
         // A library puts operations on the stream that nobody counts.
         self.operations.set((gpu.operations() - before).max(OF_A_LIBRARY));
         self.is_loaded.set(true);
@@ -204,19 +193,24 @@ where
     }
 
     /// A call whose results do not matter.
-    fn load(&self, gpu: &Gpu, data: &mut Data<K>) -> Result<(), Fault> {
-        let stale = std::mem::replace(&mut data.stale, Stale::Initial);
-        settle(gpu, data)?;
+    fn load(&self, gpu: &Gpu, data: &mut dyn CellData) -> Result<(), Fault> {
+        let stale = std::mem::replace(&mut data.resident().stale, Stale::Initial);
+        self.settle(gpu, data)?;
         let failure = self.first(gpu, data).failure();
         gpu.synchronize()?;
         // What was to be brought up to date still is, and so is what this call wrote.
-        data.stale = if stale == Stale::No { Stale::Initial } else { stale };
+        data.resident().stale = if stale == Stale::No { Stale::Initial } else { stale };
         failure.map_or(Ok(()), |failure| Err(Fault::Failed(failure)))
     }
 
     /// One call, of which only failure matters.
-    fn checked(&self, gpu: &Gpu, data: &mut Data<K>, copy: Option<usize>) -> Result<(), Fault> {
-        match self.once(gpu, data, copy).failure() {
+    fn checked(
+        &self,
+        gpu: &Gpu,
+        data: &mut dyn CellData,
+        copy: Option<usize>,
+    ) -> Result<(), Fault> {
+        match self.variant.call(gpu, data, copy).failure() {
             Some(failure) => Err(Fault::Failed(failure)),
             None => Ok(()),
         }
@@ -225,7 +219,7 @@ where
     fn batch(
         &self,
         stopwatch: &Stopwatch,
-        data: &mut Data<K>,
+        data: &mut dyn CellData,
         calls: u64,
         mode: Mode,
     ) -> Result<Sampled, Fault> {
@@ -239,8 +233,8 @@ where
             if !timing.expired {
                 return Ok(self.sampled(timing));
             }
-            if K::ENTRY.in_place == InPlace::Reuse {
-                renew(stopwatch.gpu(), data)?;
+            if self.variant.in_place() == InPlace::Reuse {
+                self.renew(stopwatch.gpu(), data)?;
             }
         }
         self.waits.set(mode != Mode::Graph);
@@ -255,28 +249,28 @@ where
     fn timed(
         &self,
         stopwatch: &Stopwatch,
-        data: &mut Data<K>,
+        data: &mut dyn CellData,
         calls: u64,
         mode: Mode,
     ) -> Result<Timing, Fault> {
         let gpu = stopwatch.gpu();
         let queue = if self.waits.get() { Queue::Open } else { Queue::Gated };
-        let is_fresh = K::ENTRY.in_place == InPlace::Fresh;
+        let is_fresh = self.variant.in_place() == InPlace::Fresh;
         match mode {
             Mode::Cold => {
-                let written = data.device.written_bytes();
+                let written = data.resident().written_bytes();
                 let data = RefCell::new(data);
                 let mut prepare = |_| match is_fresh {
-                    true => Ok(fresh_copies(gpu, &mut data.borrow_mut().device, 1)?),
+                    true => Ok(fresh_copies(gpu, data.borrow_mut().resident(), 1)?),
                     false => Ok(()),
                 };
                 let copy = is_fresh.then_some(0);
-                let mut call = |_| self.checked(gpu, &mut data.borrow_mut(), copy);
+                let mut call = |_| self.checked(gpu, &mut **data.borrow_mut(), copy);
                 stopwatch.cold(calls, queue, written, &mut prepare, &mut call)
             }
             Mode::Graph => {
                 if is_fresh {
-                    fresh_copies(gpu, &mut data.device, calls)?;
+                    fresh_copies(gpu, data.resident(), calls)?;
                 }
                 if calls == 0 {
                     return stopwatch.hot(0, queue, &mut |_| Ok::<(), Fault>(()));
@@ -291,16 +285,16 @@ where
                 // Once untimed: what another graph, or an emptied cache, costs the first calls is no property of them.
                 stopwatch.replay(graph)?;
                 gpu.synchronize()?;
-                match K::ENTRY.in_place {
+                match self.variant.in_place() {
                     InPlace::No => {}
-                    InPlace::Fresh => fresh_copies(gpu, &mut data.device, calls)?,
-                    InPlace::Reuse => renew(gpu, data)?,
+                    InPlace::Fresh => fresh_copies(gpu, data.resident(), calls)?,
+                    InPlace::Reuse => self.renew(gpu, data)?,
                 }
                 Ok(stopwatch.graph(graph)?)
             }
             Mode::Hot | Mode::Warm | Mode::EndToEnd => {
                 if is_fresh {
-                    fresh_copies(gpu, &mut data.device, calls)?;
+                    fresh_copies(gpu, data.resident(), calls)?;
                 }
                 let copy = |call: u64| is_fresh.then_some(call as usize);
                 stopwatch.hot(calls, queue, &mut |call| self.checked(gpu, data, copy(call)))
@@ -311,7 +305,7 @@ where
     fn capture(
         &self,
         stopwatch: &Stopwatch,
-        data: &mut Data<K>,
+        data: &mut dyn CellData,
         calls: u64,
         is_fresh: bool,
     ) -> Result<Graph, Fault> {
@@ -325,16 +319,13 @@ where
     }
 
     /// From data on the host to results on the host, by the host's clock.
-    fn end_to_end(&self, gpu: &Gpu, data: &mut Data<K>, calls: u64) -> Result<Sampled, Fault> {
-        let in_place = K::ENTRY.in_place != InPlace::No;
+    fn end_to_end(&self, gpu: &Gpu, data: &mut dyn CellData, calls: u64) -> Result<Sampled, Fault> {
         gpu.synchronize()?;
         let start = Instant::now();
         for _ in 0..calls {
-            let Data { reads, initial, device, .. } = data;
-            K::arguments(reads, initial).copy_to(gpu, in_place, &mut lenders(&mut device.slots))?;
+            self.variant.copy_inputs(gpu, data)?;
             self.checked(gpu, data, None)?;
-            let Data { reads, writes, device, .. } = data;
-            K::arguments(reads, writes).copy_from(gpu, &mut lenders(&mut device.slots))?;
+            self.variant.fetch(gpu, data, None)?;
             gpu.synchronize()?;
         }
         Ok(Sampled { time: start.elapsed(), device: None })
@@ -342,10 +333,10 @@ where
 
     /// Nanoseconds that the device is still busy when the stream is done with a call, which nobody times: the least of a few
     /// calls.
-    fn elsewhere(&self, gpu: &Gpu, data: &mut Data<K>) -> Result<f64, Fault> {
+    fn elsewhere(&self, gpu: &Gpu, data: &mut dyn CellData) -> Result<f64, Fault> {
         let mut least = f64::INFINITY;
         for _ in 0..LOOKS {
-            renew(gpu, data)?;
+            self.renew(gpu, data)?;
             gpu.wait_until_idle()?;
             self.checked(gpu, data, None)?;
             gpu.synchronize()?;
@@ -358,16 +349,16 @@ where
 
     fn inspect(&self, data: &mut dyn CellData, caller: &Caller) -> Result<DeviceFigures, Fault> {
         let (stopwatch, _) = on_device(caller)?;
-        let (gpu, data) = (stopwatch.gpu(), typed::<K>(data));
-        settle(gpu, data)?;
-        let (before, resident) = (gpu.ledger().bytes(), data.device.bytes());
+        let gpu = stopwatch.gpu();
+        self.settle(gpu, data)?;
+        let (before, resident) = (gpu.ledger().bytes(), data.resident().bytes());
         gpu.ledger().mark();
         let (called, recorded) = gpu.record(|| self.checked(gpu, data, None));
         called?;
         gpu.synchronize()?;
         let scratch = gpu.ledger().peak() - before;
         Ok(DeviceFigures {
-            transfers: transfers(gpu, data)?,
+            transfers: transfers(gpu, self.variant.as_ref(), data)?,
             peak_bytes: (resident + scratch) as u64,
             elsewhere_ns: self.elsewhere(gpu, data)?,
             kernels: summarise(gpu, &recorded),

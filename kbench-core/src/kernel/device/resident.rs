@@ -1,13 +1,15 @@
 //! The data of a cell on the device, and how it is kept in step with the host's.
 
-use super::super::data::{Data, Stale};
-use super::super::{Fault, Kernel};
-use crate::cuda::{DeviceArguments, Gpu, GpuResult, Held, Slot, bytes_in_words};
-use crate::value::Operand;
+use super::super::data::Stale;
+use super::super::{CellData, Fault};
+use super::variant::Variant;
+use crate::cuda::{Gpu, GpuResult, Held, Slot, bytes_in_words};
 
 /// The data of a cell on the device.
 #[derive(Default)]
-pub(in crate::kernel) struct Resident {
+pub struct Resident {
+    /// What of the outputs on the host the device does not know yet.
+    pub(in crate::kernel) stale: Stale,
     /// In the order of the parameters; empty before it is uploaded.
     pub(super) slots: Vec<Slot>,
     /// Initial content of those that are written.
@@ -35,16 +37,17 @@ impl Resident {
 }
 
 /// All slots, as they are lent.
-pub(super) fn lenders(slots: &mut [Slot]) -> impl Iterator<Item = &mut (dyn Held + 'static)> {
-    slots.iter_mut().map(|slot| slot.value.as_mut())
+pub(super) fn lenders(resident: &mut Resident) -> impl Iterator<Item = &mut (dyn Held + 'static)> {
+    lenders_with(resident, None)
 }
 
 /// The same with a copy in place of those that are written.
-pub(super) fn lenders_with<'a>(
-    slots: &'a mut [Slot],
-    copy: Option<&'a mut [Box<dyn Held>]>,
-) -> impl Iterator<Item = &'a mut (dyn Held + 'static)> {
-    let mut copy = copy.map(|copy| copy.iter_mut());
+pub(super) fn lenders_with(
+    resident: &mut Resident,
+    copy: Option<usize>,
+) -> impl Iterator<Item = &mut (dyn Held + 'static)> {
+    let Resident { slots, copies, .. } = resident;
+    let mut copy = copy.map(|copy| copies[copy].iter_mut());
     slots.iter_mut().map(move |slot| {
         let replaced = copy.as_mut().filter(|_| slot.is_written).and_then(Iterator::next);
         match replaced {
@@ -55,55 +58,61 @@ pub(super) fn lenders_with<'a>(
 }
 
 /// Brings the data to the device, or the device up to date with the host.
-pub(super) fn settle<K: Kernel>(gpu: &Gpu, data: &mut Data<K>) -> Result<(), Fault>
-where
-    for<'a> K::Arguments<'a>: DeviceArguments<'a>,
-{
-    let Data { reads, writes, initial, device, stale, .. } = data;
-    if device.slots.is_empty() {
-        let needed = reads.bytes() + 2 * writes.bytes();
-        let mut free = gpu.free_bytes()?;
-        if needed > free {
-            gpu.reclaim()?;
-            free = gpu.free_bytes()?;
-        }
-        if needed > free {
-            return Err(Fault::Declined(format!(
-                "needs {} of device memory, and {} are free",
-                bytes_in_words(needed as u64),
-                bytes_in_words(free as u64)
-            )));
-        }
-        K::arguments(reads, initial).upload(gpu, &mut device.slots)?;
-        let written = device.slots.iter().filter(|slot| slot.is_written);
-        device.initial = written.map(|s| s.value.duplicate(gpu)).collect::<GpuResult<_>>()?;
+pub(super) fn settle(
+    gpu: &Gpu,
+    variant: &dyn Variant,
+    data: &mut dyn CellData,
+) -> Result<(), Fault> {
+    if data.resident().slots.is_empty() {
+        make_room(gpu, data.read_bytes() + 2 * data.written_bytes())?;
+        variant.upload(gpu, data)?;
+        let resident = data.resident();
+        resident.initial =
+            resident.written().map(|s| s.value.duplicate(gpu)).collect::<GpuResult<_>>()?;
     }
-    match stale {
+    match data.resident().stale {
         Stale::No => {}
         Stale::Initial => {
-            let Resident { slots, initial, .. } = device;
+            let Resident { slots, initial, .. } = data.resident();
             let written = slots.iter_mut().filter(|slot| slot.is_written);
             for (slot, initial) in written.zip(initial) {
                 slot.value.assign(initial.as_mut(), gpu)?;
             }
         }
-        Stale::Content => {
-            K::arguments(reads, writes).copy_to(gpu, true, &mut lenders(&mut device.slots))?;
-        }
+        Stale::Content => variant.copy_all(gpu, data)?,
     }
-    device.last = None;
-    *stale = Stale::No;
+    let resident = data.resident();
+    resident.last = None;
+    resident.stale = Stale::No;
     gpu.synchronize()?;
     Ok(())
 }
 
+/// Declines when so many bytes of device memory cannot be had.
+fn make_room(gpu: &Gpu, needed: usize) -> Result<(), Fault> {
+    let mut free = gpu.free_bytes()?;
+    if needed > free {
+        gpu.reclaim()?;
+        free = gpu.free_bytes()?;
+    }
+    match needed > free {
+        true => Err(Fault::Declined(format!(
+            "needs {} of device memory, and {} are free",
+            bytes_in_words(needed as u64),
+            bytes_in_words(free as u64)
+        ))),
+        false => Ok(()),
+    }
+}
+
 /// Gives what is written its initial content again.
-pub(super) fn renew<K: Kernel>(gpu: &Gpu, data: &mut Data<K>) -> Result<(), Fault>
-where
-    for<'a> K::Arguments<'a>: DeviceArguments<'a>,
-{
-    data.stale = Stale::Initial;
-    settle(gpu, data)
+pub(super) fn renew(
+    gpu: &Gpu,
+    variant: &dyn Variant,
+    data: &mut dyn CellData,
+) -> Result<(), Fault> {
+    data.resident().stale = Stale::Initial;
+    settle(gpu, variant, data)
 }
 
 /// As many fresh outputs as there are calls.
@@ -122,10 +131,14 @@ pub(super) fn fresh_copies(gpu: &Gpu, device: &mut Resident, calls: u64) -> GpuR
 }
 
 /// Fails when something was written beside an array.
-pub(super) fn look_for_trespass<K: Kernel>(gpu: &Gpu, data: &Data<K>) -> Result<(), Fault> {
+pub(super) fn look_for_trespass(
+    gpu: &Gpu,
+    parameters: &[&str],
+    resident: &Resident,
+) -> Result<(), Fault> {
     let Some(trespass) = gpu.trespass()? else { return Ok(()) };
-    let owner = data.device.slots.iter().position(|slot| slot.arrays.contains(&trespass.array));
-    let name = match owner.and_then(|slot| K::ENTRY.parameters.get(slot)) {
+    let owner = resident.slots.iter().position(|slot| slot.arrays.contains(&trespass.array));
+    let name = match owner.and_then(|slot| parameters.get(slot)) {
         Some(name) => format!("`{name}`"),
         None => "an array that is none of its parameters".to_owned(),
     };

@@ -2,10 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::data::Data;
-use super::super::{Fault, InPlace, Kernel};
-use super::resident::lenders;
-use crate::cuda::{DeviceArguments, Gpu, GpuResult, Pinned, Transfers};
+use super::super::{CellData, Fault, InPlace};
+use super::variant::Variant;
+use crate::cuda::{Gpu, GpuResult, Pinned, Transfers};
 
 /// Copies of which the median is the time of a transfer.
 const TRANSFERS: usize = 9;
@@ -14,26 +13,23 @@ const TRANSFERS: usize = 9;
 const MOST_PINNED: usize = 1 << 30;
 
 /// Times of the copies that one call needs.
-pub(super) fn transfers<K: Kernel>(gpu: &Gpu, data: &mut Data<K>) -> Result<Transfers, Fault>
-where
-    for<'a> K::Arguments<'a>: DeviceArguments<'a>,
-{
-    let in_place = K::ENTRY.in_place != InPlace::No;
+pub(super) fn transfers(
+    gpu: &Gpu,
+    variant: &dyn Variant,
+    data: &mut dyn CellData,
+) -> Result<Transfers, Fault> {
+    let in_place = variant.in_place() != InPlace::No;
+    let resident = data.resident();
     let sizes = |up: bool| -> Vec<usize> {
-        let slots = data.device.slots.iter();
+        let slots = resident.slots.iter();
         let moved = slots.filter(|s| if up { in_place || !s.is_written } else { s.is_written });
         moved.map(|slot| slot.value.device_bytes()).filter(|bytes| *bytes > 0).collect()
     };
     let (up, down) = (sizes(true), sizes(false));
     let h2d_pinned_ns = pinned(gpu, &up, Way::Up)?;
     let d2h_pinned_ns = pinned(gpu, &down, Way::Down)?;
-    let Data { reads, writes, initial, device, .. } = data;
-    let h2d_ns = median(gpu, &mut || {
-        K::arguments(reads, initial).copy_to(gpu, in_place, &mut lenders(&mut device.slots))
-    })?;
-    let d2h_ns = median(gpu, &mut || {
-        K::arguments(reads, writes).copy_from(gpu, &mut lenders(&mut device.slots))
-    })?;
+    let h2d_ns = median(gpu, &mut || variant.copy_inputs(gpu, data))?;
+    let d2h_ns = median(gpu, &mut || variant.fetch(gpu, data, None))?;
     Ok(Transfers {
         h2d_ns: Some(h2d_ns),
         h2d_pinned_ns,

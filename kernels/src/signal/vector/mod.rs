@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)] // the processor's own instructions, where it is known that they are there
 
+#[cfg(target_arch = "x86_64")]
 use crate::shared::simd::{Level, level};
 
 #[cfg(target_arch = "x86_64")]
