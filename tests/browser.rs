@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use kbench_tests::root;
+
 use kbench_core::report::{
     BaselineReport, Method, Report, RowReport, Status, Trend, TrendPoint, html,
 };
@@ -36,7 +38,7 @@ fn look_at(name: &str, page: &str, rows: usize) {
     };
     let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}.html"));
     fs::write(&path, page).expect("a page");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/browser/check.py");
+    let script = root().join("tests/browser/check.py");
     let mut command = Command::new("python3");
     command.arg(script).arg(browser).arg(&path).arg(rows.to_string());
     let output = match command.output() {

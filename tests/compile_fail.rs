@@ -6,8 +6,8 @@
 #[test]
 fn every_mistake_has_its_message() {
     let cases = trybuild::TestCases::new();
-    cases.pass("tests/ui/pass/*.rs");
+    cases.pass("ui/pass/*.rs");
     for theme in ["options", "sizes", "inputs", "function", "variant", "dispatch"] {
-        cases.compile_fail(format!("tests/ui/{theme}/*.rs"));
+        cases.compile_fail(format!("ui/{theme}/*.rs"));
     }
 }

@@ -7,6 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use kbench_tests::root;
+
 const PASSED: &str = "test result: ok. 3 passed; 0 failed";
 const CLEAN: &str = "========= ERROR SUMMARY: 0 errors";
 const NO_HAZARD: &str = "========= RACECHECK SUMMARY: 0 hazards displayed (0 errors, 0 warnings)";
@@ -24,8 +26,7 @@ fn folder(name: &str, report: &[&str]) -> PathBuf {
 fn folder_with(name: &str, commands: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     fs::create_dir_all(&folder).expect("a folder");
-    fs::copy(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gpu.sh"), folder.join("gpu.sh"))
-        .expect("the script");
+    fs::copy(root().join("tests/gpu.sh"), folder.join("gpu.sh")).expect("the script");
     let sanitizer = folder.join("compute-sanitizer");
     fs::write(&sanitizer, format!("#!/bin/sh\n{commands}\n"))
         .and_then(|()| fs::set_permissions(&sanitizer, fs::Permissions::from_mode(0o755)))

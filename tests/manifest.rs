@@ -1,15 +1,16 @@
 //! What the manifests say is true.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::process::Command;
+
+use kbench_tests::root;
 
 use serde_json::Value;
 
 fn metadata() -> Value {
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--format-version", "1", "--locked"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(root())
         .output()
         .expect("cargo runs");
     serde_json::from_slice(&output.stdout).expect("cargo prints JSON")
@@ -37,7 +38,7 @@ fn no_dependency_needs_a_newer_compiler_than_we_say() {
             "--package",
             "kbench",
         ])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .current_dir(root())
         .output()
         .expect("cargo runs");
     let tree = String::from_utf8_lossy(&tree.stdout).into_owned();
@@ -61,11 +62,11 @@ fn text<'a>(package: &'a Value, field: &str) -> &'a str {
 #[test]
 fn licences_are_where_the_manifests_say() {
     for file in ["LICENSE-MIT", "LICENSE-APACHE"] {
-        assert!(Path::new(env!("CARGO_MANIFEST_DIR")).join(file).is_file(), "{file}");
+        assert!(root().join(file).is_file(), "{file}");
     }
     let metadata = metadata();
     let packages = metadata["packages"].as_array().expect("packages");
-    for name in ["kbench", "kbench-core", "kbench-macros"] {
+    for name in ["kbench", "kbench-core", "kbench-macros", "kbench-worker"] {
         let package = packages.iter().find(|p| p["name"] == name).expect(name);
         assert_eq!(package["license"], "MIT OR Apache-2.0");
     }
@@ -88,11 +89,11 @@ fn traits_without_the_runtime_are_twins_of_those_with_it() {
     let values = include_str!("../src/production/mod.rs");
     let devices = include_str!("../src/production/cuda.rs");
     for (name, runtime, production) in [
-        ("Element", include_str!("../kbench-core/src/value/element.rs"), values),
-        ("Operand", include_str!("../kbench-core/src/value/operand.rs"), values),
-        ("Lend", include_str!("../kbench-core/src/value/lend.rs"), values),
-        ("Upload", include_str!("../kbench-core/src/cuda/arguments.rs"), devices),
-        ("DeviceValue", include_str!("../kbench-core/src/cuda/arguments.rs"), devices),
+        ("Element", include_str!("../kbench-worker/src/value/element.rs"), values),
+        ("Operand", include_str!("../kbench-worker/src/value/operand.rs"), values),
+        ("Lend", include_str!("../kbench-worker/src/value/lend.rs"), values),
+        ("Upload", include_str!("../kbench-worker/src/cuda/arguments.rs"), devices),
+        ("DeviceValue", include_str!("../kbench-worker/src/cuda/arguments.rs"), devices),
     ] {
         let expected = methods(runtime, name);
         assert!(!expected.is_empty(), "{name}");
@@ -113,15 +114,15 @@ fn public_functions(source: &str) -> BTreeSet<&str> {
 
 #[test]
 fn a_body_of_a_cuda_variant_compiles_without_the_backend_and_without_the_runtime() {
-    let absent = public_functions(include_str!("../kbench-core/src/cuda/absent.rs"));
+    let absent = public_functions(include_str!("../kbench-worker/src/cuda/absent.rs"));
     let production = public_functions(include_str!("../src/production/cuda.rs"));
     let backend = [
-        include_str!("../kbench-core/src/cuda/backend/blas.rs"),
-        include_str!("../kbench-core/src/cuda/backend/compile.rs"),
-        include_str!("../kbench-core/src/cuda/backend/gpu.rs"),
-        include_str!("../kbench-core/src/cuda/backend/launch.rs"),
-        include_str!("../kbench-core/src/cuda/backend/library.rs"),
-        include_str!("../kbench-core/src/cuda/backend/memory.rs"),
+        include_str!("../kbench-worker/src/cuda/backend/blas.rs"),
+        include_str!("../kbench-worker/src/cuda/backend/compile.rs"),
+        include_str!("../kbench-worker/src/cuda/backend/gpu.rs"),
+        include_str!("../kbench-worker/src/cuda/backend/launch.rs"),
+        include_str!("../kbench-worker/src/cuda/backend/library.rs"),
+        include_str!("../kbench-worker/src/cuda/backend/memory.rs"),
     ];
     let backend: BTreeSet<&str> = backend.into_iter().flat_map(public_functions).collect();
     assert!(absent.is_subset(&backend), "{:?}", absent.difference(&backend));

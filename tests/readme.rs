@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use kbench_tests::{example, root};
+
 use kbench::harness::{Exit, Interrupt};
 
 const README: &str = include_str!("../README.md");
@@ -10,6 +12,17 @@ const README: &str = include_str!("../README.md");
 fn its_example_is_the_quickstart() {
     let example = include_str!("../examples/quickstart.rs").trim_end();
     assert!(README.contains(&format!("```rust,no_run\n{example}\n```")));
+}
+
+#[test]
+fn dependency_lines_name_this_version_and_a_clone() {
+    let (series, _) = env!("CARGO_PKG_VERSION").rsplit_once('.').expect("three numbers");
+    let line = format!("kbench = {{ version = \"{series}\", path = \"../kbench\"");
+    for (page, expected) in [(README, 2), (include_str!("../docs/gpu.md"), 1)] {
+        let lines = page.lines().filter(|line| line.starts_with("kbench = "));
+        let right = lines.clone().filter(|shown| shown.starts_with(&line)).count();
+        assert_eq!((right, lines.count()), (expected, expected), "{line}");
+    }
 }
 
 #[test]
@@ -58,13 +71,8 @@ fn the_questions_to_the_library_are_answered() {
     for question in questions {
         let flags = question.rsplit('`').nth(1).expect("flags");
         let flags = flags.split(' ').map(|flag| flag.trim_matches('\''));
-        let listed = std::process::Command::new(env!("CARGO"))
-            .args(["run", "--quiet", "--example", "suite", "--"])
-            .args(flags)
-            .args(["--list", "--format", "terse"])
-            .current_dir(env!("CARGO_MANIFEST_DIR"))
-            .output()
-            .expect("cargo runs");
+        let flags: Vec<&str> = flags.chain(["--list", "--format", "terse"]).collect();
+        let listed = example("suite", &flags);
         let rows = String::from_utf8_lossy(&listed.stdout).lines().count();
         let errors = String::from_utf8_lossy(&listed.stderr);
         assert!(rows >= 2, "{question} lists {rows} rows: {errors}");
@@ -116,11 +124,7 @@ fn its_exit_codes_are_those_of_the_harness() {
 
 #[test]
 fn its_commands_use_flags_that_exist() {
-    let help = std::process::Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--example", "quickstart", "--", "--help"])
-        .current_dir(env!("CARGO_MANIFEST_DIR"))
-        .output()
-        .expect("cargo runs");
+    let help = example("quickstart", &["--help"]);
     let help = String::from_utf8_lossy(&help.stdout).into_owned();
     let flags = README
         .lines()
@@ -150,9 +154,9 @@ fn sources(folder: &Path, found: &mut Vec<(String, String)>) {
 #[test]
 fn every_test_that_the_page_about_reliability_names_is_there() {
     let page = include_str!("../docs/reliability.md");
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let mut all = Vec::new();
-    for name in ["tests", "campaign/tests", "kbench-core"] {
+    for name in ["tests", "campaign/tests", "kbench-core", "kbench-worker"] {
         sources(&root.join(name), &mut all);
     }
     let mut count = 0;

@@ -3,27 +3,29 @@
 //! Read as text: the compiler denies `unsafe` where no module allows it, but does not know which modules may.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use kbench_tests::root;
 
 /// The files that may have `unsafe`, and what for.
 const FILES: &[(&str, &str)] = &[
-    ("kbench-core/src/cuda/absent.rs", "the promise that `DeviceElement` asks for"),
-    ("kbench-core/src/cuda/backend/blas.rs", "the interface of cuBLAS"),
-    ("kbench-core/src/cuda/backend/ceilings.rs", "launches of device code"),
-    ("kbench-core/src/cuda/backend/compile.rs", "the interface of NVRTC"),
-    ("kbench-core/src/cuda/backend/gpu.rs", "the driver's interface"),
-    ("kbench-core/src/cuda/backend/launch.rs", "launches of device code"),
-    ("kbench-core/src/cuda/backend/library.rs", "libraries that are opened at run time"),
-    ("kbench-core/src/cuda/backend/memory.rs", "memory of the device"),
-    ("kbench-core/src/cuda/backend/nvml.rs", "the interface of NVML"),
-    ("kbench-core/src/cuda/backend/profile.rs", "ranges of the profiler"),
-    ("kbench-core/src/cuda/backend/stopwatch.rs", "events and graphs of the driver"),
-    ("kbench-core/src/gauge/allocations.rs", "the trait of global allocators"),
-    ("kbench-core/src/kernel/timed.rs", "an alignment that the assembler is asked for"),
-    ("kbench-core/src/system/cpu.rs", "calls of the system"),
-    ("kbench-core/src/system/interrupt.rs", "calls of the system"),
-    ("kbench-core/src/system/memory.rs", "calls of the system"),
-    ("kbench-core/src/system/process_group.rs", "calls of the system"),
+    ("kbench-worker/src/cuda/absent.rs", "the promise that `DeviceElement` asks for"),
+    ("kbench-worker/src/cuda/backend/blas.rs", "the interface of cuBLAS"),
+    ("kbench-worker/src/cuda/backend/ceilings.rs", "launches of device code"),
+    ("kbench-worker/src/cuda/backend/compile.rs", "the interface of NVRTC"),
+    ("kbench-worker/src/cuda/backend/gpu.rs", "the driver's interface"),
+    ("kbench-worker/src/cuda/backend/launch.rs", "launches of device code"),
+    ("kbench-worker/src/cuda/backend/library.rs", "libraries that are opened at run time"),
+    ("kbench-worker/src/cuda/backend/memory.rs", "memory of the device"),
+    ("kbench-worker/src/cuda/backend/nvml.rs", "the interface of NVML"),
+    ("kbench-worker/src/cuda/backend/profile.rs", "ranges of the profiler"),
+    ("kbench-worker/src/cuda/backend/stopwatch.rs", "events and graphs of the driver"),
+    ("kbench-worker/src/gauge/allocations.rs", "the trait of global allocators"),
+    ("kbench-worker/src/kernel/timed.rs", "an alignment that the assembler is asked for"),
+    ("kbench-worker/src/system/cpu.rs", "calls of the system"),
+    ("kbench-worker/src/system/interrupt.rs", "calls of the system"),
+    ("kbench-worker/src/system/memory.rs", "calls of the system"),
+    ("kbench-worker/src/system/process_group.rs", "calls of the system"),
     ("kbench-macros/src/expand/mod.rs", "an `unsafe fn` as a kernel"),
     ("kernels/src/device/features.rs", "instructions of the processor"),
     ("kernels/src/device/host.rs", "the driver's interface"),
@@ -56,13 +58,14 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// A module that allows `unsafe` to the files below it, and has none itself.
-const ALLOWING: &[&str] = &["kbench-core/src/cuda/backend/mod.rs"];
+const ALLOWING: &[&str] = &["kbench-worker/src/cuda/backend/mod.rs"];
 
 /// Folders with our own sources.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "src",
     "kbench-core",
     "kbench-macros",
+    "kbench-worker",
     "kernels",
     "campaign",
     "examples",
@@ -384,8 +387,4 @@ fn sources() -> Vec<String> {
     files.sort();
     assert!(files.len() > 300, "{} files", files.len());
     files
-}
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
 }

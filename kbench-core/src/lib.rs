@@ -25,39 +25,40 @@
 //! [`Suite`] drives them; [`harness`] is the command line, which nothing else knows. [`watch`] tells others how far a run
 //! is, [`environment`] where it is made; `system`, which nobody outside sees, asks the operating system.
 
+#![cfg_attr(
+    not(unix),
+    allow(dead_code, unused_imports, reason = "there are worker processes on Unix alone")
+)]
+
 pub mod baseline;
-pub mod check;
 pub mod crossover;
-pub mod cuda;
-pub mod environment;
-pub mod foreign;
 pub mod gate;
-pub mod gauge;
 pub mod harness;
 pub mod infer;
-pub mod kernel;
 pub mod measure;
-pub mod plan;
-pub mod registry;
 pub mod report;
 pub mod store;
 pub mod tuning;
-pub mod value;
-pub mod watch;
-pub mod worker;
 
 mod accelerator;
 mod calendar;
-mod hash;
-mod nearest;
 mod suite;
-mod system;
-mod visible;
 mod workers;
+
+pub use kbench_worker::{
+    check, cuda, environment, foreign, gauge, kernel, plan, registry, value, watch, worker,
+};
+use kbench_worker::{hash, system, visible};
 
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]
 pub mod doorway;
+
+// Fuzz targets have no other kernels either.
+#[cfg(any(test, fuzzing))]
+#[allow(dead_code, reason = "some are for the tests of kbench-worker alone")]
+#[path = "../../kbench-worker/src/registry/fixtures.rs"]
+mod fixtures;
 
 pub use suite::{Configuration, DEFAULT_SEED, Journal, Past, Suite, SuiteError};
 pub use workers::Workers;

@@ -42,7 +42,7 @@ fn files_below(folder: &str, kind: &str) -> Vec<PathBuf> {
 
 /// The sources that NVRTC compiles at run time; a program of its own is none of them.
 fn sources() -> Vec<PathBuf> {
-    let folders = ["kernels/cuda", "kbench-core/src/cuda/backend", "campaign/gpu"];
+    let folders = ["kernels/cuda", "kbench-worker/src/cuda/backend", "campaign/gpu"];
     let all = folders.iter().flat_map(|folder| files(folder, "cu"));
     all.filter(|path| path.file_name().is_some_and(|name| name != "yardstick.cu")).collect()
 }

@@ -6,6 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use kbench_tests::root;
+
 use kbench_core::infer::Attainment;
 use kbench_core::report::{Exported, Format, Report, RowReport, Status, TargetReport, export};
 use kbench_core::store::read_document;
@@ -100,7 +102,7 @@ pub(super) fn assert_close(found: f64, expected: f64, tolerance: f64, what: &str
 
 /// A file of the tests.
 pub(super) fn script(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/consumers").join(name)
+    root().join("tests/consumers").join(name)
 }
 
 /// A new folder of one test.
@@ -129,7 +131,7 @@ pub(super) fn write(report: &Report, format: Format, folder: &Path) -> PathBuf {
 
 /// A program, or none where it is not installed and need not be.
 pub(super) fn consumer(path: &str) -> Option<PathBuf> {
-    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("target/consumers");
+    let default = || root().join("target/consumers");
     let folder = env::var_os("KBENCH_CONSUMERS").map_or_else(default, PathBuf::from);
     let program = folder.join(path);
     if program.exists() {

@@ -2,15 +2,26 @@
 
 use std::collections::BTreeSet;
 
-use super::support::{Finished, downstream, downstream_with, read_csv, scratch};
+use super::support::{self, FAST_BUILD, Finished, checks, downstream, read_csv, scratch};
 
-/// The bench targets are built once, by whichever test comes first; cargo's own lock does the rest.
+/// By cargo itself, after the build that all tests share.
+fn cargo_bench(target: &str, arguments: &[&str]) -> Finished {
+    support::executable(target);
+    let words = ["bench", "--quiet", "--bench", target];
+    downstream(&[&words[..], &FAST_BUILD, &["--"], arguments].concat())
+}
+
+/// By cargo itself, which builds everything once more for it.
+fn cargo_test(target: &str, arguments: &[&str]) -> Finished {
+    downstream(&[&["test", "--quiet", "--bench", target, "--"], arguments].concat())
+}
+
 fn bench(target: &str, arguments: &[&str]) -> Finished {
-    downstream(&[&["bench", "--quiet", "--bench", target, "--"], arguments].concat())
+    Finished::of(&mut support::bench(target, arguments))
 }
 
 fn run_test(target: &str, arguments: &[&str]) -> Finished {
-    downstream(&[&["test", "--quiet", "--bench", target, "--"], arguments].concat())
+    Finished::of(&mut checks(target, arguments))
 }
 
 #[test]
@@ -18,7 +29,7 @@ fn cargo_bench_measures_every_variant_and_says_which_is_faster() {
     let csv = scratch("bench.csv");
     let json = scratch("bench.json");
     let export = [format!("csv={}", csv.display()), format!("json={}", json.display())];
-    let run = bench("kernels", &["--quick", "--export", &export[0], "--export", &export[1]]);
+    let run = cargo_bench("kernels", &["--quick", "--export", &export[0], "--export", &export[1]]);
     run.assert_code(0);
     for part in ["downstream::scale  f32", "scale_rayon", "chunked", "provisional", "GB/s", "base"]
     {
@@ -76,8 +87,18 @@ fn cargo_bench_measures_every_variant_and_says_which_is_faster() {
 }
 
 #[test]
+fn checks_run_without_a_flag_and_nothing_is_timed() {
+    assert_checks_of_kernels(&run_test("kernels", &[]));
+}
+
+#[test]
+#[ignore = "slow: builds the downstream crate without optimisation"]
 fn cargo_test_runs_the_checks_and_no_timing() {
-    let run = run_test("kernels", &[]);
+    assert_checks_of_kernels(&cargo_test("kernels", &[]));
+}
+
+#[track_caller]
+fn assert_checks_of_kernels(run: &Finished) {
     run.assert_code(0);
     run.assert_stdout("test downstream::scale/scale_rayon/f32/n=256 ... ok");
     run.assert_stdout("test downstream::dot/slow/f32/n=1000 ... ignored, takes its time");
@@ -169,6 +190,7 @@ fn listing_follows_the_protocol_and_runs_no_user_code() {
 }
 
 #[test]
+#[ignore = "slow: builds the downstream crate without optimisation"]
 fn nextest_lists_and_runs_every_benchmark_as_a_test() {
     let listed = downstream(&["nextest", "list", "--bench", "kernels"]);
     if listed.stderr.contains("no such command") {
@@ -188,7 +210,7 @@ fn nextest_lists_and_runs_every_benchmark_as_a_test() {
 
 #[test]
 fn exit_codes_pass_through_cargo() {
-    let unknown = bench("kernels", &["--bugdet", "3s"]);
+    let unknown = cargo_bench("kernels", &["--bugdet", "3s"]);
     unknown.assert_code(2);
     unknown.assert_stderr("error: there is no flag `--bugdet`; did you mean `--budget`?");
     let nothing = bench("kernels", &["scael"]);
@@ -206,6 +228,7 @@ fn exit_codes_pass_through_cargo() {
 }
 
 #[test]
+#[ignore = "slow: measures 1,300 rows twice"]
 fn more_rows_have_a_longer_budget_unless_one_is_given() {
     let sizes: Vec<String> = (1..=1300).map(|n| n.to_string()).collect();
     let axis = format!("n={}", sizes.join(","));
@@ -269,8 +292,9 @@ fn thread_counts_make_rows_of_their_own() {
 }
 
 #[test]
+#[ignore = "slow: builds the downstream crate without optimisation"]
 fn a_debug_build_is_warned_about_at_the_top() {
-    let run = run_test("kernels", &["--bench", "--quick", "--budget", "1s", "--kernel", "dot"]);
+    let run = cargo_test("kernels", &["--bench", "--quick", "--budget", "1s", "--kernel", "dot"]);
     run.assert_code(0);
     let first = run.stdout.lines().find(|line| !line.is_empty()).unwrap_or_default();
     assert!(first.starts_with("warning: debug build"), "{}", run.stdout);
@@ -295,10 +319,8 @@ fn machine_readable_output_is_nothing_but_json() {
 
 #[test]
 fn environment_variables_are_twins_of_flags() {
-    let run = downstream_with(
-        &["test", "--quiet", "--bench", "kernels", "--", "--list", "--format", "terse"],
-        &[("KBENCH_KERNEL", "dot"), ("KBENCH_BUGDET", "1")],
-    );
+    let mut command = checks("kernels", &["--list", "--format", "terse"]);
+    let run = Finished::of(command.env("KBENCH_KERNEL", "dot").env("KBENCH_BUGDET", "1"));
     assert_eq!(run.stdout.lines().count(), 3);
     run.assert_stderr("KBENCH_BUGDET means nothing to kbench; did you mean KBENCH_BUDGET?");
 }

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::support::{Finished, downstream, read_csv, scratch};
+use super::support::{self, Finished, read_csv, scratch};
 
 /// Where `offset` makes as many rounds as `linear`.
 const TRUTH: f64 = 8192.0;
 
 fn bench(arguments: &[&str]) -> Finished {
-    downstream(&[&["bench", "--quiet", "--bench", "crossovers", "--"], arguments].concat())
+    Finished::of(&mut support::bench("crossovers", arguments))
 }
 
 /// The run document, and the run that wrote it.

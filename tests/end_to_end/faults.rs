@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::support::{Finished, downstream, downstream_with};
+use super::support::{self, Finished, checks};
 
 /// Rows by variant and size.
 type Rows = BTreeMap<(String, String), Value>;
@@ -14,8 +14,9 @@ fn bench(arguments: &[&str]) -> Finished {
 }
 
 fn bench_with(arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
-    let common = ["bench", "--quiet", "--bench", "faults", "--", "--format", "json", "--no-search"];
-    downstream_with(&[&common[..], arguments].concat(), variables)
+    let common = ["--format", "json", "--no-search"];
+    let mut command = support::bench("faults", &[&common[..], arguments].concat());
+    Finished::of(command.envs(variables.iter().copied()))
 }
 
 fn rows(run: &Finished) -> Rows {
@@ -142,10 +143,10 @@ fn errors_data_that_is_too_large_and_kernels_that_do_nothing_are_told() {
 }
 
 #[test]
-fn cargo_test_survives_the_same_faults() {
+fn checks_survive_the_same_faults() {
     let variants = "twice,aborts,exits,segfaults,hangs";
     let flags = ["--variant", variants, "--timeout", "2s", "--kernel", "twice"];
-    let run = downstream(&[&["test", "--quiet", "--bench", "faults", "--"], &flags[..]].concat());
+    let run = Finished::of(&mut checks("faults", &flags));
     run.assert_code(100);
     run.assert_stdout("test faults::twice/twice/f32/n=5000 ... ok");
     run.assert_stdout("test faults::twice/segfaults/f32/n=64 ... ok");

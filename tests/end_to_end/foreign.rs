@@ -5,7 +5,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::support::{Finished, cargo, executable, read_csv, root, scratch};
+use kbench_tests::{example_command, root};
+
+use crate::support::{Finished, executable, read_csv, scratch};
 
 /// A Python that has NumPy and JAX; none, with a reason that is printed, where it is not installed.
 fn python() -> Option<PathBuf> {
@@ -38,7 +40,7 @@ impl Bench {
         let worker = format!("py='{}' '{}'", python.display(), file.display());
         let folder = scratch(name);
         fs::create_dir_all(&folder).expect("a folder");
-        Some(Bench { program: executable("foreign"), worker, folder })
+        Some(Bench { program: executable("foreign").to_owned(), worker, folder })
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -214,8 +216,8 @@ fn the_example_of_the_page_works() {
 fn suite(arguments: &[&str], variants: &str) -> Option<Finished> {
     let python = python()?;
     let worker = format!("numpy='{}' '{}'", python.display(), root().join(variants).display());
-    let mut command = cargo(&["run", "--quiet", "--example", "suite", "--"]);
-    command.args(arguments).args(["--worker", &worker]).current_dir(root());
+    let mut command = example_command("suite");
+    command.args(arguments).args(["--worker", &worker]);
     Some(Finished::of(command.env("KBENCH_HOME", scratch("suite"))))
 }
 

@@ -5,17 +5,14 @@ use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use super::support::{Finished, executable, scratch};
 
-/// The bench target itself: signals are for it, not for cargo.
-fn program() -> &'static PathBuf {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| executable("faults"))
+fn program() -> &'static Path {
+    executable("faults")
 }
 
 /// A run that is going on.

@@ -1,13 +1,13 @@
 //! Runs of several launches, as their users see them.
 
-use std::process::Command;
-
 use serde_json::Value;
 
-use super::support::{Finished, downstream, root};
+use kbench_tests::example_command;
+
+use super::support::{self, Finished};
 
 fn bench(arguments: &[&str]) -> Finished {
-    downstream(&[&["bench", "--quiet", "--bench", "launches", "--"], arguments].concat())
+    Finished::of(&mut support::bench("launches", arguments))
 }
 
 /// The lines of `--format json`: one for every row, then one for the run.
@@ -106,26 +106,15 @@ fn one_launch_is_provisional_and_says_what_is_not_counted() {
     run.assert_stdout("one launch: verdicts are provisional");
     run.assert_stdout("pushed at 4096: ");
     run.assert_stdout("allocations, ");
-    let without = downstream(&[
-        "bench",
-        "--quiet",
-        "--bench",
-        "kernels",
-        "--",
-        "--quick",
-        "--benchmem",
-        "--kernel",
-        "dot",
-    ]);
+    let flags = ["--quick", "--benchmem", "--kernel", "dot"];
+    let without = Finished::of(&mut support::bench("kernels", &flags));
     without.assert_code(0);
     without.assert_stdout("static ALLOCATOR: kbench::Allocator");
 }
 
 #[test]
 fn a_worker_without_a_controller_explains_itself() {
-    let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--example", "quickstart", "--", "--worker"]);
-    let run = Finished::of(command.current_dir(root()));
+    let run = Finished::of(example_command("quickstart").arg("--worker"));
     run.assert_code(2);
     run.assert_stderr("`--worker` alone is for kbench itself");
     run.assert_stderr("--worker NAME=COMMAND");

@@ -1,18 +1,16 @@
 //! Programs and sizes as large as they can be: a clear error or a marked row, and time that grows with what there is.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
-use std::sync::OnceLock;
 use std::time::Instant;
 
+#[cfg(target_os = "linux")]
 use serde_json::Value;
 
 use super::support::{Finished, executable, read_csv, scratch};
 
-/// The program of `benches/limits.rs`, built once.
-fn program() -> &'static PathBuf {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| executable("limits"))
+fn program() -> &'static Path {
+    executable("limits")
 }
 
 /// Kernels with so many variants at so many sizes, besides those that are written in it.
@@ -61,6 +59,7 @@ impl Shape {
 const OWN_ROWS: usize = 4;
 
 #[test]
+#[ignore = "slow: ten thousand variants in three shapes"]
 fn ten_thousand_variants_are_listed_checked_and_reported() {
     for (kernels, variants) in [(10_000, 1), (1000, 10), (1, 10_000)] {
         let shape = Shape { kernels, variants, ..NOTHING_MORE };
@@ -89,6 +88,7 @@ fn ten_thousand_variants_are_listed_checked_and_reported() {
 /// Twice the kernels take twice the time; were something gone through once for each of them, it would be four times, and
 /// sixteen times for four.
 #[test]
+#[ignore = "slow: forty thousand variants, three times"]
 fn four_times_the_kernels_do_not_take_sixteen_times_the_time() {
     let flags = ["--bench", "--quick", "--budget", "0.1s", "--keep", "0"];
     for arguments in [&["--list"][..], &["--test"], &flags] {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::support::{Finished, cargo, scratch};
+use super::support::{self, Finished, scratch, slower_gate};
 
 /// A store of its own.
 struct Home(PathBuf);
@@ -32,8 +32,7 @@ impl Home {
 
     /// A bench target with this store.
     fn bench(&self, target: &str, arguments: &[&str]) -> Finished {
-        let mut command =
-            cargo(&[&["bench", "--quiet", "--bench", target, "--"], arguments].concat());
+        let mut command = support::bench(target, arguments);
         Finished::of(command.env("KBENCH_HOME", &self.0).env_remove("GITHUB_STEP_SUMMARY"))
     }
 }
@@ -180,15 +179,14 @@ fn without_the_executable_a_run_is_judged_by_history_and_the_verdict_is_advice()
 fn a_planted_regression_fails_the_gate_and_names_its_row() {
     let home = Home::new("planted");
     home.bench("gate", &with(&["--save-baseline", "main"])).assert_code(0);
-    let flags = ["bench", "--quiet", "--bench", "gate", "--"];
-    let more = ["--kernel", "planted,untouched", "--baseline", "main", "--gate", "20%"];
+    let more = ["--bench", "--kernel", "planted,untouched", "--baseline", "main", "--gate", "20%"];
     let last = ["--budget", "20s", "--save-baseline", "main"];
-    let mut command = cargo(&[&flags[..], &more, &last].concat());
+    let mut command = support::program(&slower_gate(), &[&more[..], &last].concat());
     let baseline = home.path("baselines/main/gate.json");
     let before = std::fs::read(&baseline).expect("there");
     let github = home.path("github.md");
     std::fs::write(&github, "before\n").expect("written");
-    let planted = command.env("KBENCH_HOME", &home.0).env("PLANTED", "90");
+    let planted = command.env("KBENCH_HOME", &home.0);
     let run = Finished::of(planted.env("GITHUB_STEP_SUMMARY", &github));
     run.assert_code(102);
     run.assert_stderr("1 beyond the limits of the gate");

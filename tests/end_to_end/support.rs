@@ -1,8 +1,12 @@
 //! Running cargo on the crate under `tests/downstream`, and looking at what came out.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
+
+use kbench_tests::root;
 
 /// A program that has ended.
 pub(crate) struct Finished {
@@ -59,45 +63,91 @@ impl Finished {
     }
 }
 
-/// Cargo in the downstream crate.
-pub(crate) fn downstream(arguments: &[&str]) -> Finished {
-    downstream_with(arguments, &[])
+/// Every nested crate is built into one folder, by one profile: what one has built, the others find.
+fn nested_target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("nested")
 }
 
-/// Cargo in the downstream crate, with environment variables.
-pub(crate) fn downstream_with(arguments: &[&str], variables: &[(&str, &str)]) -> Finished {
-    Finished::of(cargo(arguments).envs(variables.iter().copied()))
+/// Flags of cargo with which nested crates are built: their kernels are optimised, the controller is not.
+pub(crate) const FAST_BUILD: [&str; 2] =
+    ["--config", "profile.release.package.kbench-core.opt-level=0"];
+
+/// Cargo in the downstream crate.
+pub(crate) fn downstream(arguments: &[&str]) -> Finished {
+    Finished::of(&mut cargo(arguments))
 }
 
 /// Cargo as a user would start it: nothing of the outer cargo's environment reaches the inner one.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO"));
-    command.args(arguments).current_dir(root().join("tests/downstream"));
+    command.args(arguments).env("CARGO_TARGET_DIR", nested_target());
+    as_a_user(&mut command);
+    command
+}
+
+/// Lets a command see the downstream crate and nothing of this test run.
+fn as_a_user(command: &mut Command) {
+    command.current_dir(root().join("tests/downstream"));
     for (name, _) in std::env::vars() {
         let inherited =
             ["CARGO_HOME", "CARGO_TERM_COLOR", "CARGO_NET_OFFLINE"].contains(&name.as_str());
         let ours = ["CARGO_", "RUSTC", "RUSTDOC", "KBENCH_", "NEXTEST", "LD_LIBRARY_PATH"];
-        if !inherited && ours.iter().any(|prefix| name.starts_with(prefix)) {
+        let is_set_here = command.get_envs().any(|(set, _)| set == name.as_str());
+        if !inherited && !is_set_here && ours.iter().any(|prefix| name.starts_with(prefix)) {
             command.env_remove(name);
         }
     }
     command.env("DOWNSTREAM_NOTES", "1").env("NO_COLOR", "1");
+}
+
+/// A bench target, started as `cargo bench` starts it.
+pub(crate) fn bench(target: &str, arguments: &[&str]) -> Command {
+    checks(target, &[&["--bench"], arguments].concat())
+}
+
+/// A bench target, started as `cargo test` starts it.
+pub(crate) fn checks(target: &str, arguments: &[&str]) -> Command {
+    program(executable(target), arguments)
+}
+
+/// A program, started in the downstream crate.
+pub(crate) fn program(path: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(path);
+    command.args(arguments);
+    as_a_user(&mut command);
     command
 }
 
-/// The path of a bench target, for tests that start it without cargo.
-pub(crate) fn executable(target: &str) -> PathBuf {
-    let flags = ["bench", "--quiet", "--bench", target, "--no-run", "--message-format=json"];
-    let built = Finished::of(&mut cargo(&flags));
-    built.assert_code(0);
-    let lines = built.stdout.lines().rev().filter_map(|line| serde_json::from_str(line).ok());
-    let path = |line: serde_json::Value| line["executable"].as_str().map(PathBuf::from);
-    lines.filter_map(path).next().unwrap_or_else(|| panic!("no executable in\n{}", built.stdout))
+/// The path of a bench target. All of them are built once.
+pub(crate) fn executable(target: &str) -> &'static Path {
+    static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
+    let built = BUILT.get_or_init(|| {
+        // The slower build of `gate` comes first, for the other one takes its place.
+        let slow = build(&["--bench", "gate"], Some("90")).remove("gate").expect("built");
+        fs::create_dir_all(slower_gate().parent().expect("a folder")).expect("a folder");
+        fs::copy(slow, slower_gate()).expect("a copy");
+        build(&["--benches"], None)
+    });
+    built.get(target).unwrap_or_else(|| panic!("no executable of {target} in {built:?}"))
 }
 
-/// The root of the repository.
-pub(crate) fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+/// The bench target `gate`, in which `planted` takes 90 % longer. It has the name of the other build: runs are kept by it.
+pub(crate) fn slower_gate() -> PathBuf {
+    nested_target().join("slower/gate")
+}
+
+/// Executables of bench targets by name.
+fn build(targets: &[&str], planted: Option<&str>) -> BTreeMap<String, PathBuf> {
+    let flags = ["bench", "--quiet", "--no-run", "--message-format=json"];
+    let mut command = cargo(&[&flags[..], targets, &FAST_BUILD].concat());
+    let built = Finished::of(command.envs(planted.map(|planted| ("PLANTED", planted))));
+    built.assert_code(0);
+    let lines = built.stdout.lines().filter_map(|line| serde_json::from_str(line).ok());
+    let path = |line: serde_json::Value| {
+        let name = line["target"]["name"].as_str()?.to_owned();
+        Some((name, PathBuf::from(line["executable"].as_str()?)))
+    };
+    lines.filter_map(path).collect()
 }
 
 /// A file of this test run.

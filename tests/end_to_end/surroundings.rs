@@ -5,13 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::support::{Finished, cargo, executable, scratch};
+use super::support::{self, Finished, executable, scratch};
 
 /// A short run with a store of its own.
 fn bench(home: &Path, arguments: &[&str]) -> Command {
-    let common = ["bench", "--quiet", "--bench", "kernels", "--", "--quick", "--budget", "2s"];
-    let flags = ["--kernel", "dot", "--no-search"];
-    let mut command = cargo(&[&common[..], &flags, arguments].concat());
+    let common = ["--quick", "--budget", "2s", "--kernel", "dot", "--no-search"];
+    let mut command = support::bench("kernels", &[&common[..], arguments].concat());
     command.env("KBENCH_HOME", home);
     command
 }
@@ -84,7 +83,6 @@ fn a_missing_folder_is_made() {
 #[test]
 fn two_runs_at_once_are_both_kept() {
     let home = scratch("two-at-once");
-    executable("kernels");
     let mut runs: Vec<_> = (0..2).map(|_| bench(&home, &["--save-baseline", "main"])).collect();
     let quiet = |run: &mut Command| run.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let started: Vec<_> = runs.iter_mut().map(|run| quiet(run).expect("started")).collect();

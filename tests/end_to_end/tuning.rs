@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 use kbench::environment::Environment;
 use kbench::tuning::{TunedThreshold, merge};
 
-use super::support::{Finished, cargo, root};
+use kbench_tests::root;
+
+use super::support::{FAST_BUILD, Finished, cargo};
 
 /// The machine that the little crate is compiled for, unless it is this one.
 const MACHINE: &str = "x86_64, \"Test\" \\ 1, 2 cores";
@@ -24,9 +26,6 @@ run = ["kbench/run"]
 
 [dependencies]
 kbench = { path = "ROOT", default-features = false }
-
-[profile.dev]
-debug = false
 "#;
 
 /// Prints from where on the dispatcher takes `many`, and what the registry knows about it.
@@ -114,8 +113,9 @@ impl Crate {
         let manifest = MANIFEST.replace("ROOT", &root().display().to_string());
         fs::write(folder.join("Cargo.toml"), manifest).expect("a manifest");
         fs::write(folder.join("src/main.rs"), program).expect("a program");
-        // The same dependencies as ours: nothing has to be looked up.
-        fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("a lock file");
+        // The same dependencies as those of the downstream crate: nothing is looked up or built again.
+        let lock = root().join("tests/downstream/Cargo.lock");
+        fs::copy(lock, folder.join("Cargo.lock")).expect("a lock file");
         Crate(folder)
     }
 
@@ -150,8 +150,9 @@ impl Crate {
 
     /// Builds and runs it, for a kind of machine or for this one.
     fn run(&self, features: &[&str], machine: Option<&str>) -> Finished {
-        let mut command = cargo(&[&["run", "--quiet", "--offline"], features].concat());
-        command.current_dir(&self.0).env("CARGO_TARGET_DIR", self.0.join("target"));
+        let build = ["run", "--quiet", "--offline", "--release"];
+        let mut command = cargo(&[&build[..], &FAST_BUILD, features].concat());
+        command.current_dir(&self.0);
         Finished::of(command.envs(machine.map(|machine| ("KBENCH_MACHINE", machine))))
     }
 
@@ -203,6 +204,7 @@ fn a_tuning_file_that_cannot_be_understood_is_an_error_at_its_line() {
 }
 
 #[test]
+#[ignore = "slow: builds a nested crate with the runtime"]
 fn a_variant_knows_where_its_threshold_is_from() {
     let project = Crate::new("run");
     let run = |machine| {
@@ -234,10 +236,11 @@ fn a_variant_knows_where_its_threshold_is_from() {
 }
 
 #[test]
+#[ignore = "slow: builds a nested crate with the runtime, and measures it twice"]
 fn what_is_measured_is_written_taken_by_the_next_build_and_proved_by_the_next_run() {
     let project = Crate::of("loop", MEASURED);
     let run = |flags: &[&str]| {
-        let fixed = ["--release", "--features", "run", "--", "--budget", "9s", "--gate", "5%"];
+        let fixed = ["--features", "run", "--", "--budget", "9s", "--gate", "5%"];
         project.run(&[&fixed[..], flags].concat(), None)
     };
     let first = run(&["--tune"]);

@@ -1,12 +1,12 @@
 //! Whole searches on simulated machines whose crossovers are known, with fixed seeds.
 
 use super::*;
+use crate::fixtures::{right, variant_of_double};
 use crate::infer::Rules;
 use crate::kernel::{Threshold, VariantEntry};
 use crate::measure::{Judge, Launch, Look, Measured, Measurement, Pass, RowMeasured};
 use crate::plan::{AxisOverride, Cell, Plan, Selection};
 use crate::registry::Registry;
-use crate::registry::tests::{right, variant_of_double};
 use crate::value::SplitMix;
 use crate::worker::{Block, Sample};
 

@@ -9,12 +9,12 @@ use super::run_document::show;
 use crate::check::{Check, CheckedRow, Checks, Coverage};
 use crate::crossover::Origin;
 use crate::environment::Environment;
+use crate::fixtures::{right, variant_of_double};
 use crate::infer::Rules;
 use crate::kernel::VariantEntry;
 use crate::measure::{Assignment, Effort, Isolation, Pass, measure_plan};
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
-use crate::registry::tests::{right, variant_of_double};
 use crate::report::{Report, assemble, growth_reports, kernel_reports, scaling_reports};
 use crate::worker::{
     DeviceRequest, Done, Duet, Launcher, Link, LinkError, Reply, Request, USUAL_TIMEOUT, Worker,

@@ -1,10 +1,10 @@
 //! The whole of inference on simulated runs, with fixed seeds: looks, weights, gate and verdict together.
 
 use super::{Calm, Judgement, Observations, Rules, compare, judge};
+use crate::fixtures::{right, variant_of_double};
 use crate::measure::{Judge, Launch, Look, Measurement, OpenCell, Outlook};
 use crate::plan::{Cell, Plan, Selection};
 use crate::registry::Registry;
-use crate::registry::tests::{right, variant_of_double};
 use crate::value::SplitMix;
 use crate::worker::{Block, Sample};
 

@@ -328,7 +328,17 @@ mod tests {
 
     #[test]
     fn error_rate_and_coverage_hold_in_simulation() {
-        for n in [5, 8, 15, 30] {
+        error_rates_hold(&[5]);
+    }
+
+    #[test]
+    #[ignore = "slow: simulates up to thirty launches"]
+    fn error_rate_and_coverage_hold_with_more_launches() {
+        error_rates_hold(&[8, 15, 30]);
+    }
+
+    fn error_rates_hold(numbers_of_launches: &[usize]) {
+        for &n in numbers_of_launches {
             for (unrest, placement) in [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0), (1.0, 0.3)] {
                 let of = |shift| launches(n, unrest, placement, shift);
                 let pairs = rejected(|| Test::paired(&of(0.0)).expect("enough"));

@@ -381,11 +381,11 @@ fn seven_digits(value: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::check::{Coverage, check_plan};
+    use crate::fixtures::{base, right, variant_of_double};
     use crate::kernel::VariantEntry;
     use crate::measure::{Assignment, Effort, Isolation, measure_plan};
     use crate::plan::{Plan, Selection};
     use crate::registry::Registry;
-    use crate::registry::tests::{base, right, variant_of_double};
     use crate::worker::{DeviceRequest, SameProcess, USUAL_TIMEOUT, WorkerChecks};
 
     /// All rows of a short run.

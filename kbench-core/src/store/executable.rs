@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use super::file::{Lock, arrive};
+use super::file::{Lock, arrive, open_to_settle};
 use super::{Store, StoreError};
 use crate::hash::Fnv128;
 use crate::report::Executable;
@@ -18,13 +18,13 @@ impl Store {
         let path = self.executable_path(&executable);
         if content_of(&path).is_ok_and(|kept| kept == executable) {
             // Fresh again: it is not pruned while a run goes on that will name it.
-            let _ =
-                File::open(&path).and_then(|file| file.set_modified(std::time::SystemTime::now()));
+            let _ = open_to_settle(&path)
+                .and_then(|file| file.set_modified(std::time::SystemTime::now()));
             return Ok(executable);
         }
         arrive(&path, |temporary| {
             fs::copy(program, temporary)?;
-            File::open(temporary)?.sync_all()
+            open_to_settle(temporary)?.sync_all()
         })
         .map_err(StoreError::writing(&path))?;
         Ok(executable)

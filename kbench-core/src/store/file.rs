@@ -82,8 +82,14 @@ pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(super) fn link_atomically(from: &Path, to: &Path) -> io::Result<()> {
     arrive(to, |temporary| match fs::hard_link(from, temporary) {
         Ok(()) => Ok(()),
-        Err(_) => fs::copy(from, temporary).and_then(|_| File::open(temporary)?.sync_all()),
+        Err(_) => fs::copy(from, temporary).and_then(|_| open_to_settle(temporary)?.sync_all()),
     })
+}
+
+/// Opens a file whose content is to be brought to the disk, or whose times are to change: Windows does either for those alone
+/// that are open for writing.
+pub(super) fn open_to_settle(path: &Path) -> io::Result<File> {
+    File::options().read(true).write(cfg!(windows)).open(path)
 }
 
 /// Lets a file be made beside its place, and moves it there.

@@ -381,7 +381,7 @@ impl Configuration {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::registry::tests::{right, variant_of_double};
+    use crate::fixtures::{right, variant_of_double};
 
     /// Keeps everything that there is to keep.
     #[derive(Default)]

@@ -1,6 +1,7 @@
 //! Healthy kernels whose difference is known, and a kernel whose variants break at random.
 
 use std::hint::black_box;
+#[cfg(unix)]
 use std::os::unix::process::parent_id;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -58,6 +59,12 @@ fn spread_by_rayon(x: &[f32], y: &mut [f32]) {
 /// How long processes sleep that workers of a controller leave behind: nobody else's sleep so long.
 pub(crate) fn left_behind(controller: u32) -> String {
     format!("600.{controller:010}")
+}
+
+/// The controller, where it is the process that runs kernels.
+#[cfg(not(unix))]
+fn parent_id() -> u32 {
+    std::process::id()
 }
 
 /// What can go wrong.

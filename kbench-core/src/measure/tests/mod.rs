@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::check::{Coverage, check_plan};
+use crate::fixtures::{Double, right, variant_of_double};
 use crate::infer::Rules;
 use crate::kernel::{Routine, VariantEntry, serial};
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
-use crate::registry::tests::{Double, right, variant_of_double};
 use crate::worker::{
     DeviceRequest, Done, Duet, Launcher, Link, LinkError, Place, Reply, Request, SameProcess,
     USUAL_TIMEOUT, Worker, WorkerChecks,
@@ -487,8 +487,8 @@ fn results_are_looked_at_again_in_every_group() {
         })
     }
     // Warming up takes so long that not all cells are calibrated together.
-    let warm_up = Duration::from_millis(400);
-    let effort = Effort { budget: Duration::from_secs(6), warm_up, ..Effort::quick() };
+    let warm_up = Duration::from_millis(200);
+    let effort = Effort { budget: Duration::from_secs(3), warm_up, ..Effort::quick() };
     let entries = [variant_of_double("double", 1, right), variant_of_double("tires", 2, tires)];
     for isolation in [Isolation::Shared, Isolation::Isolated] {
         CALLS.set(0);

@@ -1,0 +1,99 @@
+//! Sizes at which kernels go wrong: one, primes, just beside the widths of vectors and tiles, and beyond a task or a block.
+
+use crate::kernel::{Condition, KernelEntry};
+use crate::plan::{Size, sizes_of};
+
+/// Per axis and round: ones; small primes; one more and one less than multiples of 8, 16 and 32, the usual vector widths and
+/// tiles; and at last a length of many tasks, with a few elements left over.
+const ROUNDS: [[usize; 4]; 6] = [
+    [1, 1, 1, 1],
+    [3, 7, 5, 2],
+    [17, 31, 13, 3],
+    [23, 10, 6, 4],
+    [67, 33, 41, 5],
+    [40_005, 3, 2, 1],
+];
+
+/// The cost of a check must stay small whatever the number of axes.
+const LARGEST_PRODUCT: usize = 200_000;
+
+/// Some awkward sizes at which kernel and variant say they are defined, none larger than the listed ones on any
+/// axis. A size that is listed is not among them: it is checked where it is measured, and is no reason to doubt the others.
+pub fn awkward_sizes(kernel: &KernelEntry, variant: Option<Condition>) -> Vec<Size> {
+    let Ok(listed) = sizes_of(kernel) else { return Vec::new() };
+    let largest: Vec<usize> = (0..kernel.axes.len())
+        .map(|axis| listed.iter().map(|size| size.values[axis]).max().unwrap_or(1))
+        .collect();
+    let mut sizes: Vec<Size> = Vec::new();
+    for round in ROUNDS {
+        let wanted: Vec<usize> =
+            largest.iter().enumerate().map(|(axis, &max)| round[axis % 4].min(max)).collect();
+        let size = nearest_valid(kernel, variant, &wanted, &largest);
+        let is_listed = |size: &Size| listed.iter().any(|listed| listed.values == size.values);
+        if let Some(size) = size.filter(|size| !sizes.contains(size) && !is_listed(size)) {
+            sizes.push(size);
+        }
+    }
+    sizes
+}
+
+/// The wanted size, or the nearest above it at which the kernel is defined.
+///
+/// Conditions are met by stepping single axes first and all axes together then: enough for "even", "a multiple of 8" or
+/// "a power of two" on any axis, without asking the user for a list.
+fn nearest_valid(
+    kernel: &KernelEntry,
+    variant: Option<Condition>,
+    wanted: &[usize],
+    largest: &[usize],
+) -> Option<Size> {
+    let valid = |values: &[usize]| {
+        values.iter().product::<usize>() <= LARGEST_PRODUCT
+            && kernel.definition.valid(values)
+            && variant.is_none_or(|variant| (variant.holds)(values))
+    };
+    if valid(wanted) {
+        return Some(Size::of(wanted));
+    }
+    let steps = || (1..=64usize).chain([128, 256, 512, 1024]);
+    for axis in 0..wanted.len() {
+        for step in steps() {
+            let mut values = wanted.to_vec();
+            values[axis] += step;
+            if values[axis] <= largest[axis] && valid(&values) {
+                return Some(Size::of(values));
+            }
+        }
+    }
+    // Round every axis up to a multiple or a power of the step.
+    [2, 4, 8, 16, 32, 64].into_iter().find_map(|step: usize| {
+        let values: Vec<usize> = wanted
+            .iter()
+            .zip(largest)
+            .map(|(value, max)| value.next_multiple_of(step).min(*max))
+            .collect();
+        valid(&values).then(|| Size::of(values))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::registry::fixtures::Double;
+
+    #[test]
+    fn one_and_primes_are_among_them() {
+        let sizes = awkward_sizes(Double::ENTRY, None);
+        let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
+        assert_eq!(values, [1, 3, 17, 23, 67]);
+    }
+
+    #[test]
+    fn a_variant_that_needs_multiples_of_eight_gets_them() {
+        let valid = Condition { text: "n % 8 == 0", holds: |size| size[0].is_multiple_of(8) };
+        let sizes = awkward_sizes(Double::ENTRY, Some(valid));
+        let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
+        assert_eq!(values, [8, 24, 72]);
+    }
+}

@@ -1,0 +1,316 @@
+//! Matrix products by cuBLASLt: yardsticks for kernels, and what matrix rates are measured with.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::ffi::c_void;
+
+use cudarc::cublas::sys::cublasOperation_t as Operation;
+use cudarc::cublaslt::{result, sys};
+
+use super::gpu::Gpu;
+use super::library;
+use super::memory::{DeviceElement, DeviceSlice};
+use crate::cuda::{GpuError, GpuResult};
+
+/// Bytes that algorithms may use beside their operands (what NVIDIA recommends for Hopper).
+const WORKSPACE: usize = 32 << 20;
+
+/// d ← a·b of row-major matrices, a of m × k, b of k × n, d of m × n.
+///
+/// ```no_run
+/// # use kbench_worker::cuda::{DeviceSlice, Gpu, GpuResult, MatrixProduct};
+/// # use half::bf16;
+/// # fn product(gpu: &Gpu, a: &DeviceSlice<bf16>, b: &DeviceSlice<bf16>, d: &mut DeviceSlice<bf16>) -> GpuResult<()> {
+/// gpu.blas_lt()?.multiply(&MatrixProduct::new(512, 1024, 2048), a, b, d)
+/// # }
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct MatrixProduct {
+    m: usize,
+    n: usize,
+    k: usize,
+    second: Second,
+    precision: Precision,
+}
+
+/// How the second operand lies in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Second {
+    /// k rows of n.
+    AsIs,
+    /// n rows of k.
+    Transposed,
+}
+
+/// What f32 is multiplied with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Precision {
+    /// f32.
+    Full,
+    /// The matrix units' form of it, with ten bits of mantissa.
+    Tf32,
+}
+
+impl MatrixProduct {
+    /// A product of m × k by k × n.
+    pub const fn new(m: usize, n: usize, k: usize) -> Self {
+        MatrixProduct { m, n, k, second: Second::AsIs, precision: Precision::Full }
+    }
+
+    /// With b stored as n rows of k, as weights usually are; types of 8 bits must be.
+    pub const fn transposed(self) -> Self {
+        MatrixProduct { second: Second::Transposed, ..self }
+    }
+
+    /// With f32 rounded to what the matrix units take.
+    pub const fn tf32(self) -> Self {
+        MatrixProduct { precision: Precision::Tf32, ..self }
+    }
+
+    /// Floating-point operations.
+    pub fn flops(&self) -> f64 {
+        2.0 * self.m as f64 * self.n as f64 * self.k as f64
+    }
+}
+
+/// cuBLASLt on one device.
+pub struct BlasLt {
+    handle: sys::cublasLtHandle_t,
+    stream: sys::cudaStream_t,
+    workspace: DeviceSlice<u8>,
+    plans: RefCell<HashMap<Key, Plan>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    product: MatrixProduct,
+    elements: [&'static str; 3],
+    /// Whether the operands have factors: a description keeps those that it was given.
+    scaled: [bool; 2],
+}
+
+/// A product with the algorithm that the library chose for it.
+struct Plan {
+    description: sys::cublasLtMatmulDesc_t,
+    first: sys::cublasLtMatrixLayout_t,
+    second: sys::cublasLtMatrixLayout_t,
+    output: sys::cublasLtMatrixLayout_t,
+    algorithm: sys::cublasLtMatmulHeuristicResult_t,
+    /// One and zero, in the type that results are scaled in.
+    scales: [[u8; 8]; 2],
+}
+
+impl BlasLt {
+    pub(super) fn open(gpu: &Gpu) -> GpuResult<Self> {
+        if !library::has_cublas_lt() {
+            let text = "no cuBLASLt: libcublasLt is not found; install the CUDA toolkit";
+            return Err(GpuError::Failed(text.into()));
+        }
+        let handle = result::create_handle().map_err(|e| failure("starting", e))?;
+        let stream = gpu.stream().cu_stream().cast();
+        let workspace = gpu.zeros(WORKSPACE)?;
+        Ok(BlasLt { handle, stream, workspace, plans: RefCell::default() })
+    }
+
+    /// d ← a·b.
+    pub fn multiply<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+        &self,
+        product: &MatrixProduct,
+        a: &DeviceSlice<A>,
+        b: &DeviceSlice<B>,
+        d: &mut DeviceSlice<D>,
+    ) -> GpuResult<()> {
+        self.multiply_scaled(product, (a, None), (b, None), d)
+    }
+
+    /// d ← (s·a)·(t·b), each operand with a factor on the device, as 8-bit floats have them.
+    pub fn multiply_scaled<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+        &self,
+        product: &MatrixProduct,
+        (a, scale_a): (&DeviceSlice<A>, Option<&DeviceSlice<f32>>),
+        (b, scale_b): (&DeviceSlice<B>, Option<&DeviceSlice<f32>>),
+        d: &mut DeviceSlice<D>,
+    ) -> GpuResult<()> {
+        let MatrixProduct { m, n, k, .. } = *product;
+        for (name, len, rows, columns) in
+            [("a", a.len(), m, k), ("b", b.len(), k, n), ("d", d.len(), m, n)]
+        {
+            if rows.checked_mul(columns) != Some(len) {
+                return Err(GpuError::Failed(format!(
+                    "`{name}` has {len} elements where {rows} × {columns} are wanted"
+                )));
+            }
+        }
+        let scaled = [scale_a.is_some(), scale_b.is_some()];
+        let key = Key { product: *product, elements: [A::NAME, B::NAME, D::NAME], scaled };
+        let mut plans = self.plans.borrow_mut();
+        let plan = match plans.entry(key) {
+            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Vacant(new) => new.insert(self.plan(&key)?),
+        };
+        // Row-major matrices are transposed column-major ones: d' = b'·a'.
+        let attributes = [
+            (sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scale_b),
+            (sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scale_a),
+        ];
+        for (attribute, scale) in attributes {
+            if let Some(scale) = scale {
+                let pointer = scale.device_pointer();
+                // SAFETY: the description exists, and the attribute is a pointer.
+                unsafe { set(plan.description, attribute, &pointer) }
+                    .map_err(|e| failure("setting a scale", e))?;
+            }
+        }
+        let [one, zero] = &plan.scales;
+        let (a, b, d) = (a.device_pointer(), b.device_pointer(), d.device_pointer());
+        // SAFETY: lengths were compared with the layouts, and all arrays live as long as their borrows; the stream is that
+        // of the device that they are on.
+        unsafe {
+            result::matmul(
+                self.handle,
+                plan.description,
+                one.as_ptr().cast::<c_void>(),
+                zero.as_ptr().cast::<c_void>(),
+                b as *const c_void,
+                plan.first,
+                a as *const c_void,
+                plan.second,
+                d as *const c_void,
+                plan.output,
+                d as *mut c_void,
+                plan.output,
+                &plan.algorithm.algo,
+                self.workspace.device_pointer() as *mut c_void,
+                WORKSPACE,
+                self.stream,
+            )
+        }
+        .map_err(|e| failure("multiplying", e))
+    }
+
+    fn plan(&self, key: &Key) -> GpuResult<Plan> {
+        let Key { product: MatrixProduct { m, n, k, second, precision }, elements, .. } = *key;
+        let [a, b, d] = elements;
+        let types = (data_type(a)?, data_type(b)?, data_type(d)?);
+        let (compute, scale, scales) = computing(a, precision);
+        let description =
+            result::create_matmul_desc(compute, scale).map_err(|e| failure("describing", e))?;
+        let transpose = match second {
+            Second::AsIs => Operation::CUBLAS_OP_N,
+            Second::Transposed => Operation::CUBLAS_OP_T,
+        };
+        let attribute = sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_TRANSA;
+        // SAFETY: the description was just made, and the attribute is an operation.
+        unsafe { set(description, attribute, &transpose) }.map_err(|e| failure("describing", e))?;
+        let layout = |kind, rows: usize, columns: usize| {
+            result::create_matrix_layout(kind, rows as u64, columns as u64, rows as i64)
+                .map_err(|e| failure("describing a matrix", e))
+        };
+        let first = match second {
+            Second::AsIs => layout(types.1, n, k)?,
+            Second::Transposed => layout(types.1, k, n)?,
+        };
+        let (operand, output) = (layout(types.0, k, m)?, layout(types.2, n, m)?);
+        let preference = result::create_matmul_pref().map_err(|e| failure("choosing", e))?;
+        let workspace = WORKSPACE;
+        let attribute =
+            sys::cublasLtMatmulPreferenceAttributes_t::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES;
+        // SAFETY: the preference was just made, and the attribute is a size.
+        let limited = unsafe {
+            let workspace = (&raw const workspace).cast::<c_void>();
+            result::set_matmul_pref_attribute(preference, attribute, workspace, size_of::<usize>())
+        };
+        limited.map_err(|e| failure("choosing", e))?;
+        // SAFETY: everything that is named was just made.
+        let algorithm = unsafe {
+            result::get_matmul_algo_heuristic(
+                self.handle,
+                description,
+                first,
+                operand,
+                output,
+                output,
+                preference,
+            )
+        };
+        // SAFETY: it is not used any more.
+        let _ = unsafe { result::destroy_matmul_pref(preference) };
+        let algorithm = algorithm.map_err(|e| {
+            failure(&format!("finding an algorithm for {a} by {b} to {d}, {m} × {n} × {k}"), e)
+        })?;
+        Ok(Plan { description, first, second: operand, output, algorithm, scales })
+    }
+}
+
+impl Drop for BlasLt {
+    fn drop(&mut self) {
+        for plan in self.plans.borrow().values() {
+            // SAFETY: nobody else has them.
+            unsafe {
+                let _ = result::destroy_matmul_desc(plan.description);
+                for layout in [plan.first, plan.second, plan.output] {
+                    let _ = result::destroy_matrix_layout(layout);
+                }
+            }
+        }
+        // SAFETY: nobody else has it.
+        let _ = unsafe { result::destroy_handle(self.handle) };
+    }
+}
+
+/// Sets an attribute of a description.
+///
+/// # Safety
+///
+/// The description must exist, and the attribute must have the type of the value.
+unsafe fn set<T>(
+    description: sys::cublasLtMatmulDesc_t,
+    attribute: sys::cublasLtMatmulDescAttributes_t,
+    value: &T,
+) -> Result<(), result::CublasError> {
+    let pointer = std::ptr::from_ref(value).cast::<c_void>();
+    // SAFETY: as the caller promises.
+    unsafe { result::set_matmul_desc_attribute(description, attribute, pointer, size_of::<T>()) }
+}
+
+fn failure(doing: &str, error: result::CublasError) -> GpuError {
+    GpuError::Failed(format!("cuBLASLt fails {doing}: {:?}", error.0))
+}
+
+fn data_type(element: &str) -> GpuResult<sys::cudaDataType> {
+    use sys::cudaDataType_t as Type;
+    Ok(match element {
+        "f64" => Type::CUDA_R_64F,
+        "f32" => Type::CUDA_R_32F,
+        "f16" => Type::CUDA_R_16F,
+        "bf16" => Type::CUDA_R_16BF,
+        "e4m3" => Type::CUDA_R_8F_E4M3,
+        "e5m2" => Type::CUDA_R_8F_E5M2,
+        "i8" => Type::CUDA_R_8I,
+        "i32" => Type::CUDA_R_32I,
+        other => return Err(GpuError::Failed(format!("cuBLASLt has no matrices of {other}"))),
+    })
+}
+
+/// The type of the sums, that of the factors, and one and zero in it.
+fn computing(
+    element: &str,
+    precision: Precision,
+) -> (sys::cublasComputeType_t, sys::cudaDataType, [[u8; 8]; 2]) {
+    use sys::cublasComputeType_t as Compute;
+    use sys::cudaDataType_t as Type;
+    let in_four = |one: [u8; 4]| {
+        let mut scales = [[0; 8]; 2];
+        scales[0][..4].copy_from_slice(&one);
+        scales
+    };
+    let single = in_four(1f32.to_ne_bytes());
+    match (element, precision) {
+        ("f64", _) => (Compute::CUBLAS_COMPUTE_64F, Type::CUDA_R_64F, [1f64.to_ne_bytes(), [0; 8]]),
+        ("i8", _) => (Compute::CUBLAS_COMPUTE_32I, Type::CUDA_R_32I, in_four(1i32.to_ne_bytes())),
+        ("f32", Precision::Tf32) => {
+            (Compute::CUBLAS_COMPUTE_32F_FAST_TF32, Type::CUDA_R_32F, single)
+        }
+        _ => (Compute::CUBLAS_COMPUTE_32F, Type::CUDA_R_32F, single),
+    }
+}

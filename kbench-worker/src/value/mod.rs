@@ -1,0 +1,29 @@
+//! The values that kernels read and write: elements, operands, how they are lent, and how they are made.
+//!
+//! Everything a user's own type may need is a public trait of this module, with defaults for the common case:
+//! [`Element`] for a number, [`Operand`] for anything a kernel reads or writes, [`Lend`] for how an owned value becomes
+//! a parameter, [`Lent`] for parameters that are views of something else.
+
+mod declined;
+mod element;
+mod float8;
+mod lend;
+mod operand;
+mod oracle;
+mod plain;
+mod random;
+mod splitmix;
+
+pub use declined::Declined;
+pub use element::{Element, Poison};
+pub use float8::{F8E4M3, F8E5M2};
+pub use half::{bf16, f16};
+pub use lend::{Lend, Lent};
+pub use operand::{Fingerprint, Operand};
+pub use oracle::{Oracle, OracleArgument};
+pub use plain::{Plain, PlainBytes, elements_of};
+pub use splitmix::SplitMix;
+
+pub use random::{
+    Distribution, constant, default_input, integers, normal, range, uniform, with_seed, zeros,
+};

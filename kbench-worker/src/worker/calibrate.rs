@@ -1,0 +1,328 @@
+//! How many calls make a sample.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::protocol::{Sampling, positive};
+use super::subject::{Callable, Subject};
+use crate::kernel::{
+    Calls, CellData, Fault, InPlace, KernelEntry, Limits, Returned, guard, next_call,
+};
+
+/// Memory that fresh copies and kept return values of one batch may take: they should still be in a cache, as the data
+/// of any other kernel is, and making them should not take longer than the calls.
+pub const MEMORY_CAP: usize = 1 << 20;
+
+/// A fresh copy counts as at least this much: a type that does not tell what it owns looks as small as its pointer.
+const LEAST_COPY: usize = 16 << 10;
+
+/// Attempts of which the fastest tells how long a call takes: a single one may have been interrupted for many times as
+/// long.
+const FEWEST_ATTEMPTS: u32 = 3;
+
+/// A call that takes as long as this many nanoseconds is tried once: no interruption is many times as long.
+const LONG_CALL: f64 = 1e8;
+
+/// As many calls as these take minutes if each takes as long as an instruction.
+const MOST_CALLS: u64 = 1 << 40;
+
+/// Rows whose calls take no more than this many times as long as those of another are given as many of them.
+const ALIKE: f64 = 1.25;
+
+/// The same for a row and its former self. Where caches are not as either left them, the number of calls is part of what is
+/// measured; and calibration, which sees each of them once, may have met the one on a slower processor than the other.
+const AKIN: f64 = 4.0;
+
+/// Calls per sample of one row.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowCalibration {
+    /// Timed calls.
+    pub calls: Calls,
+    /// Untimed calls before each sample.
+    pub wash_out: u64,
+    /// Nanoseconds that a sample with no call takes: the clock's part of every batch.
+    pub overhead: f64,
+    /// Nanoseconds of one call, roughly.
+    #[serde(deserialize_with = "positive")]
+    pub estimate: f64,
+    /// Bytes that a call returns.
+    pub returned_bytes: usize,
+    /// Nanoseconds per call that go into preparing fresh data between batches, roughly.
+    pub preparation: f64,
+    /// Calls that a sample should have at least, however short time is.
+    #[serde(default = "one")]
+    pub fewest: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+impl RowCalibration {
+    /// Share of a sample that is overhead.
+    pub fn overhead_share(&self) -> f64 {
+        let overhead = self.overhead * self.calls.batches as f64;
+        overhead / (overhead + self.estimate * self.calls.total() as f64)
+    }
+
+    /// Timed part of a sample, roughly.
+    pub fn sample_time(&self) -> Duration {
+        Duration::from_nanos((self.estimate * self.calls.total() as f64) as u64)
+    }
+
+    /// Wall time of a sample with its wash-out, roughly.
+    pub fn sample_cost(&self) -> Duration {
+        let calls = self.calls.total() as f64 + self.wash_out as f64;
+        Duration::from_nanos(((self.estimate + self.preparation) * calls) as u64)
+    }
+
+    /// Time of one call without the clock's part; never below zero.
+    pub(super) fn per_call(&self, sample: Duration) -> f64 {
+        let overhead = self.overhead * self.calls.batches as f64;
+        (nanoseconds(sample) - overhead).max(0.0) / self.calls.total() as f64
+    }
+
+    /// Whether a row takes about as long as another, and neither is bound by memory.
+    pub fn is_like(&self, other: &RowCalibration) -> bool {
+        let batches = self.calls.batches.max(other.calls.batches);
+        batches == 1 && self.estimate <= ALIKE * other.estimate
+    }
+
+    /// The same with as many calls as another.
+    pub fn with_calls_of(self, other: &RowCalibration) -> Self {
+        RowCalibration { calls: other.calls, wash_out: other.wash_out, ..self }
+    }
+
+    /// Whether a row can be given as many calls as this one, which is the same row of another build.
+    pub fn is_akin(&self, other: &RowCalibration) -> bool {
+        let ratio = self.estimate / other.estimate;
+        self.returned_bytes == other.returned_bytes && (1.0 / AKIN..=AKIN).contains(&ratio)
+    }
+
+    /// The same with about `factor` times as many calls, at least one.
+    pub fn shortened(self, factor: f64) -> Self {
+        let shorter = |calls: u64| ((calls as f64 * factor) as u64).max(1);
+        let total = shorter(self.calls.total()).max(self.fewest.min(self.calls.total()));
+        let batches = total.div_ceil(self.calls.per_batch);
+        let calls = Calls { per_batch: total.div_ceil(batches), batches };
+        RowCalibration { calls, wash_out: self.wash_out.min(shorter(self.wash_out)), ..self }
+    }
+}
+
+/// Finds the calls per sample of one row; gives them with the nanoseconds that went into calls.
+pub(super) fn calibrate(
+    subject: &mut Subject,
+    row: usize,
+    sampling: &Sampling,
+) -> Result<(RowCalibration, f64), Fault> {
+    let Subject { kernel, data, rows, .. } = subject;
+    let Callable { routine, caller } =
+        rows[row].callable.as_ref().map_err(|reason| Fault::Failed(reason.clone()))?;
+    guard(|| -> Result<(RowCalibration, f64), Fault> {
+        data.reset();
+        let start = Instant::now();
+        let returned = routine.call(data.as_mut(), caller)?;
+        let first_call = nanoseconds(start.elapsed());
+        let mut limits = routine.limits(data.as_ref(), caller);
+        if !rows[row].variant.implementation.is_device() {
+            limits.per_batch = calls_in_memory(kernel, data.as_ref(), &returned);
+        }
+        let (mut preparation, mut inside) = (f64::INFINITY, 0.0);
+        let mut time = |calls: u64| {
+            next_call();
+            let start = Instant::now();
+            let timed = routine.sample(data.as_mut(), Calls::once(calls), caller)?.time;
+            let outside = nanoseconds(start.elapsed()) - nanoseconds(timed);
+            if calls > 0 {
+                preparation = preparation.min(outside / calls as f64);
+            }
+            inside += nanoseconds(timed);
+            Ok(nanoseconds(timed))
+        };
+        let found = find_calls(&mut time, first_call, limits, sampling)?;
+        let found = RowCalibration { preparation, returned_bytes: returned.bytes, ..found };
+        Ok((found, inside))
+    })
+    .flatten()
+}
+
+/// Calls that can be made before fresh copies or kept return values fill the memory they are granted.
+fn calls_in_memory(kernel: &KernelEntry, data: &dyn CellData, returned: &Returned) -> u64 {
+    let fresh = match kernel.in_place {
+        InPlace::Fresh => data.written_bytes().max(LEAST_COPY),
+        InPlace::No | InPlace::Reuse => 0,
+    };
+    match fresh + returned.held_bytes {
+        0 => u64::MAX,
+        per_call => (MEMORY_CAP / per_call).max(1) as u64,
+    }
+}
+
+/// Runs some calls and gives the nanoseconds between the readings of the clock.
+type Timer<'a> = dyn FnMut(u64) -> Result<f64, Fault> + 'a;
+
+fn find_calls(
+    time: &mut Timer<'_>,
+    first_call: f64,
+    limits: Limits,
+    sampling: &Sampling,
+) -> Result<RowCalibration, Fault> {
+    let Limits { per_batch: limit, total, wash_out, stretch, shortest } = limits;
+    let mut overhead = f64::INFINITY;
+    for _ in 0..50 {
+        overhead = overhead.min(time(0)?);
+    }
+    let target = 1e9 * stretch * sampling.sample_seconds;
+    let estimate = estimate_call(time, overhead, first_call, limit.min(total), sampling)?;
+    let wanted = (target / estimate).round().max(1.0) as u64;
+    let wanted = sampling.iterations.unwrap_or(wanted.min(total));
+    let batches = wanted.div_ceil(limit);
+    let calls = Calls { per_batch: wanted.div_ceil(batches), batches };
+    // A call that is a sample by itself leaves nothing of its predecessor in the caches that matter to it.
+    let is_short = estimate <= target && wash_out;
+    let wash_out = if is_short { (calls.total() / 10).clamp(1, limit) } else { 0 };
+    let fewest = ((shortest / estimate).ceil() as u64).max(1);
+    let (returned_bytes, preparation) = (0, 0.0);
+    Ok(RowCalibration { calls, wash_out, overhead, estimate, returned_bytes, preparation, fewest })
+}
+
+/// Doubles the number of calls until the clock's resolution no longer matters, then keeps on until warm.
+fn estimate_call(
+    time: &mut Timer<'_>,
+    overhead: f64,
+    first_call: f64,
+    limit: u64,
+    sampling: &Sampling,
+) -> Result<f64, Fault> {
+    let enough = 1e9 * sampling.sample_seconds / 10.0;
+    let start = Instant::now();
+    let (mut calls, mut attempts) = (1, 0);
+    let mut estimate = f64::INFINITY;
+    loop {
+        let elapsed = (time(calls)? - overhead).max(1.0);
+        if elapsed >= enough || calls >= limit {
+            // The fastest of the long enough attempts: the first ones may have paid for page faults and cold caches.
+            estimate = estimate.min(elapsed / calls as f64);
+            attempts += 1;
+            let is_enough = attempts >= FEWEST_ATTEMPTS || elapsed.min(first_call) >= LONG_CALL;
+            if is_enough && start.elapsed().as_secs_f64() >= sampling.warm_up_seconds {
+                return Ok(estimate);
+            }
+        } else if calls >= MOST_CALLS {
+            let text =
+                "takes no time, however often it is called: it does not do what it is asked for";
+            return Err(Fault::Failed(text.into()));
+        } else {
+            calls = (calls * 2).min(limit);
+        }
+    }
+}
+
+pub(super) fn nanoseconds(time: Duration) -> f64 {
+    time.as_nanos() as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_no_time_however_often_it_is_called_is_not_called_for_ever() {
+        let sampling = Sampling {
+            sample_seconds: 0.001,
+            warm_up_seconds: 0.0,
+            iterations: None,
+            patience_seconds: 1.0,
+        };
+        let found = find_calls(&mut |_| Ok(0.0), 1.0, Limits::NONE, &sampling);
+        let fault = found.map(|_| ()).expect_err("no time at all");
+        assert!(fault.to_string().contains("takes no time"), "{fault}");
+    }
+
+    const SAMPLING: Sampling = Sampling {
+        sample_seconds: 0.002,
+        warm_up_seconds: 0.0,
+        iterations: None,
+        patience_seconds: 1.0,
+    };
+
+    /// What is found with a clock that takes 40 ns to read.
+    fn found(call: f64, limit: u64, sampling: &Sampling) -> RowCalibration {
+        let mut clock = |calls| Ok(40.0 + call * calls as f64);
+        let limits = Limits { per_batch: limit, ..Limits::NONE };
+        find_calls(&mut clock, call, limits, sampling).expect("no fault")
+    }
+
+    #[test]
+    fn a_sample_lasts_as_long_as_wanted() {
+        let row = found(25.0, u64::MAX, &SAMPLING);
+        assert_eq!(row.overhead, 40.0);
+        assert!((row.estimate - 25.0).abs() < 0.1, "{row:?}");
+        let lasts = row.estimate * row.calls.total() as f64;
+        assert!((lasts / 2e6 - 1.0).abs() < 0.01, "{lasts}");
+        assert!(row.overhead_share() < 1e-4);
+    }
+
+    #[test]
+    fn a_long_call_makes_a_sample_alone() {
+        let row = found(1e9, u64::MAX, &SAMPLING);
+        assert_eq!((row.calls, row.wash_out), (Calls::once(1), 0));
+    }
+
+    #[test]
+    fn an_interruption_is_not_taken_for_the_time_of_a_call() {
+        let (mut attempts, interrupted) = (0, 2.0 * LONG_CALL);
+        let mut clock = |calls: u64| {
+            attempts += u32::from(calls > 0);
+            let late = if attempts < FEWEST_ATTEMPTS { interrupted } else { 0.0 };
+            Ok(40.0 + 1e6 * calls as f64 + late * calls.min(1) as f64)
+        };
+        let row = find_calls(&mut clock, 1e6, Limits::NONE, &SAMPLING).expect("no fault");
+        assert_eq!((row.calls, row.estimate), (Calls::once(2), 1e6));
+    }
+
+    #[test]
+    fn a_very_long_call_is_tried_once() {
+        let mut attempts = 0;
+        let mut clock = |calls: u64| {
+            attempts += calls;
+            Ok(40.0 + 1e9 * calls as f64)
+        };
+        find_calls(&mut clock, 1e9, Limits::NONE, &SAMPLING).expect("no fault");
+        assert_eq!(attempts, 1);
+    }
+
+    #[test]
+    fn memory_splits_a_sample_into_batches() {
+        let row = found(1000.0, 300, &SAMPLING);
+        assert!(row.calls.per_batch <= 300 && row.calls.total() >= 2000, "{row:?}");
+    }
+
+    #[test]
+    fn fixed_iterations_are_kept() {
+        let sampling = Sampling { iterations: Some(17), ..SAMPLING };
+        let row = found(5.0, u64::MAX, &sampling);
+        assert_eq!(row.calls, Calls::once(17));
+    }
+
+    #[test]
+    fn a_shorter_sample_has_its_share_of_the_calls() {
+        let calls = Calls { per_batch: 100, batches: 10 };
+        let row = RowCalibration {
+            calls,
+            wash_out: 100,
+            overhead: 40.0,
+            estimate: 5.0,
+            returned_bytes: 0,
+            preparation: 0.0,
+            fewest: 1,
+        };
+        let device = RowCalibration { fewest: 300, ..row };
+        assert_eq!(device.shortened(0.01).calls.total(), 300);
+        assert_eq!(RowCalibration { fewest: 5000, ..row }.shortened(0.5).calls.total(), 1000);
+        assert_eq!(row.shortened(0.01).calls, Calls { per_batch: 10, batches: 1 });
+        assert_eq!(row.shortened(0.5).calls, Calls { per_batch: 100, batches: 5 });
+        assert_eq!(row.shortened(0.0).calls, Calls::once(1));
+    }
+}

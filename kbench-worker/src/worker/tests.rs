@@ -1,0 +1,600 @@
+//! A worker in this process, asked as a controller would.
+
+use std::cell::{Cell, RefCell};
+
+use super::devices::Workshop;
+use super::watchdog::Vigil;
+use super::*;
+use crate::check::{CheckedRow, Checks, Coverage, Standing};
+use crate::kernel::{Caller, Mode, Routine, serial};
+use crate::plan::{Plan, Selection};
+use crate::registry::Registry;
+use crate::registry::fixtures::{Double, cuda_variant_of_double, right, variant_of_double};
+use crate::watch::{Stage, Watch};
+
+const SAMPLING: Sampling = Sampling {
+    sample_seconds: 1e-4,
+    warm_up_seconds: 0.0,
+    iterations: None,
+    patience_seconds: 10.0,
+};
+
+fn registry() -> Registry {
+    Registry::of([variant_of_double("double", 1, right), variant_of_double("twice", 2, right)])
+        .expect("fine")
+}
+
+fn cell(size: usize, variants: &[&str]) -> CellRequest {
+    let row = |variant: &&str| RowRequest {
+        variant: (*variant).to_owned(),
+        threads: None,
+        mode: Mode::Warm,
+        program: Program::Now,
+    };
+    CellRequest {
+        kernel: "demo::double".into(),
+        element: "f32".into(),
+        size: vec![size],
+        rows: variants.iter().map(row).collect(),
+    }
+}
+
+fn preparation(cells: Vec<CellRequest>) -> Preparation {
+    let (protocol, memory) = (PROTOCOL, usize::MAX);
+    let device = DeviceRequest::default();
+    let (calibrate, timeout_seconds) = (Some(SAMPLING), 60.0);
+    Preparation { protocol, seed: 1, launch: 0, cells, memory, calibrate, device, timeout_seconds }
+}
+
+fn answers(worker: &mut Worker<'_>, request: &Request) -> Vec<Reply> {
+    let mut replies = Vec::new();
+    worker.answer(request, &mut |reply| replies.push(reply));
+    replies
+}
+
+/// Prepares some cells; gives what calibration found.
+fn prepared(worker: &mut Worker<'_>, cells: Vec<CellRequest>) -> Vec<PreparedCell> {
+    let replies = answers(worker, &Request::Prepare(preparation(cells)));
+    let prepared = |reply| match reply {
+        Reply::Prepared(prepared) => Some(prepared),
+        _ => None,
+    };
+    replies.into_iter().filter_map(prepared).collect()
+}
+
+fn visit(prepared: &PreparedCell, blocks: u32) -> Visit {
+    let rows = prepared.calibrations.iter().enumerate();
+    let rows = rows.filter_map(|(row, c)| Some(VisitRow { row, calibration: (*c)? })).collect();
+    Visit { cell: prepared.cell, blocks, rows }
+}
+
+fn blocks(replies: &[Reply]) -> Vec<&VisitedBlock> {
+    let mut blocks = Vec::new();
+    for reply in replies {
+        if let Reply::Block(block) = reply {
+            blocks.push(block);
+        }
+    }
+    blocks
+}
+
+fn visits(cells: Vec<Visit>) -> Visits {
+    Visits { cells, seconds: 10.0, quiet: None, announce: false, settle: false, processor: None }
+}
+
+fn measure(cells: Vec<Visit>) -> Request {
+    Request::Measure(visits(cells))
+}
+
+fn refusal(replies: &[Reply]) -> &str {
+    match replies {
+        [.., Reply::Refused { reason }] => reason,
+        other => panic!("no refusal in {other:?}"),
+    }
+}
+
+#[test]
+fn blocks_are_mirrored_and_cells_take_turns() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let cells = vec![cell(16, &["double", "twice"]), cell(1024, &["double", "twice"])];
+    let visits: Vec<Visit> = prepared(&mut worker, cells).iter().map(|p| visit(p, 6)).collect();
+    let replies = answers(&mut worker, &measure(visits));
+    let blocks = blocks(&replies);
+    let counted = |cell| blocks.iter().filter(|b| b.cell == cell && !b.block.requeued).count();
+    assert_eq!((counted(0), counted(1)), (6, 6));
+    for visited in &blocks {
+        let rows: Vec<usize> = visited.block.samples.iter().map(|sample| sample.row).collect();
+        assert!(rows == [0, 1, 1, 0] || rows == [1, 0, 0, 1], "{rows:?}");
+    }
+    for pass in blocks[..12].chunks(2).filter(|pass| pass.iter().all(|b| !b.block.requeued)) {
+        assert_ne!(pass[0].cell, pass[1].cell, "every cell has its turn before one has two");
+    }
+    let Some(Reply::Done(done)) = replies.last() else { panic!("{replies:?}") };
+    assert!(done.inside_seconds > 12.0 * 4.0 * 0.5e-4, "{done:?}");
+}
+
+#[test]
+fn a_block_on_a_busy_machine_is_taken_again_but_not_for_ever() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
+    // A chain of one nanosecond: no block will ever be as quiet as that.
+    let visits = Visits { quiet: Some(1.0), ..visits(vec![visit(&prepared[0], 5)]) };
+    let replies = answers(&mut worker, &Request::Measure(visits));
+    let blocks = blocks(&replies);
+    assert_eq!(blocks.len(), 10, "twice as many as were asked for");
+    assert_eq!(blocks.iter().filter(|visited| visited.block.requeued).count(), 5);
+}
+
+#[test]
+fn who_settles_takes_one_sample_that_is_not_reported_before_each_block() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
+    let visits = Visits { settle: true, announce: true, ..visits(vec![visit(&prepared[0], 3)]) };
+    let replies = answers(&mut worker, &Request::Measure(visits));
+    let mut announced = vec![0];
+    for reply in &replies {
+        match reply {
+            Reply::Calling(_) => *announced.last_mut().expect("one") += 1,
+            Reply::Block(_) => announced.push(0),
+            _ => {}
+        }
+    }
+    assert_eq!(blocks(&replies).len(), 3);
+    assert_eq!(announced, [6, 5, 5, 0], "the first block has one of each row");
+}
+
+#[test]
+fn a_launch_that_is_late_takes_one_block() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let cells = vec![cell(16, &["double"]), cell(1024, &["double"])];
+    let cells = prepared(&mut worker, cells).iter().map(|cell| visit(cell, 5)).collect();
+    let visits = Visits { seconds: -0.1, ..visits(cells) };
+    assert_eq!(blocks(&answers(&mut worker, &Request::Measure(visits))).len(), 1);
+}
+
+#[test]
+fn every_sample_is_announced_when_the_controller_wants_to_know() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
+    let visits = Visits { announce: true, ..visits(vec![visit(&prepared[0], 3)]) };
+    let replies = answers(&mut worker, &Request::Measure(visits));
+    let mut announced = Vec::new();
+    for reply in &replies {
+        match reply {
+            Reply::Calling(place) => announced.push(place.row),
+            Reply::Block(visited) => {
+                let rows: Vec<_> = visited.block.samples.iter().map(|s| Some(s.row)).collect();
+                assert!(announced.ends_with(&rows), "{announced:?} {rows:?}");
+            }
+            _ => {}
+        }
+    }
+    let last = &replies[replies.len() - 3..];
+    assert!(matches!(last, [Reply::Called, Reply::Block(_), Reply::Done(_)]), "{last:?}");
+}
+
+#[test]
+fn large_cells_are_anchored_by_the_memory_as_well() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let prepared = prepared(&mut worker, vec![cell(16, &["double"]), cell(1 << 19, &["double"])]);
+    let cells = prepared.iter().map(|cell| visit(cell, 1)).collect();
+    let replies = answers(&mut worker, &measure(cells));
+    for visited in blocks(&replies) {
+        let swept = visited.block.samples.iter().all(|sample| sample.sweep.is_some());
+        assert_eq!(swept, visited.cell == 1);
+    }
+}
+
+#[test]
+fn a_row_that_fails_is_named_before_it_is_called_and_left_out_afterwards() {
+    fn panics() -> Box<dyn Routine> {
+        serial::<Double, (), _>(|_, _: &mut (Vec<f32>,)| panic!("not today"))
+    }
+    let registry =
+        Registry::of([variant_of_double("double", 1, right), variant_of_double("bad", 2, panics)])
+            .expect("fine");
+    let mut worker = Worker::new(&registry);
+    let request = Request::Prepare(preparation(vec![cell(16, &["double", "bad"])]));
+    let replies = answers(&mut worker, &request);
+    let position = |wanted: &dyn Fn(&Reply) -> bool| replies.iter().position(wanted);
+    let calling = position(&|r| matches!(r, Reply::Calling(Place { cell: 0, row: Some(1) })));
+    let failed = position(
+        &|r| matches!(r, Reply::Failed(FailedRow { row: Some(1), failure, .. }) if failure.contains("not today")),
+    );
+    assert!(calling.is_some() && calling < failed, "{replies:?}");
+}
+
+#[test]
+fn requests_that_make_no_sense_are_refused_with_a_reason() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let ask = |worker: &mut Worker<'_>, preparation: Preparation| {
+        refusal(&answers(worker, &Request::Prepare(preparation))).to_owned()
+    };
+    let foreign = Preparation { protocol: 99, ..preparation(vec![]) };
+    assert!(ask(&mut worker, foreign).contains("version 99"));
+    let unknown = CellRequest { kernel: "demo::triple".into(), ..cell(16, &["double"]) };
+    assert!(ask(&mut worker, preparation(vec![unknown])).contains("no kernel `demo::triple`"));
+    let flat = CellRequest { size: vec![1, 2], ..cell(16, &["double"]) };
+    assert!(ask(&mut worker, preparation(vec![flat])).contains("has 1 axes"));
+    let unprepared = measure(vec![Visit { cell: 7, blocks: 1, rows: vec![] }]);
+    let replies = answers(&mut worker, &unprepared);
+    assert!(refusal(&replies).contains("cell 7 was not prepared"));
+}
+
+#[test]
+fn memory_and_patience_leave_out_the_last_cells() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let cells = || vec![cell(1024, &["double"]), cell(4096, &["double"]), cell(16, &["double"])];
+    let small = Preparation { memory: 20_000, ..preparation(cells()) };
+    let impatient = Sampling { patience_seconds: 0.0, ..SAMPLING };
+    let hasty = Preparation { calibrate: Some(impatient), ..preparation(cells()) };
+    for request in [small, hasty] {
+        let replies = answers(&mut worker, &Request::Prepare(request));
+        let prepared = replies.iter().filter(|reply| matches!(reply, Reply::Prepared(_))).count();
+        assert_eq!(prepared, 1, "{replies:?}");
+    }
+}
+
+#[test]
+fn impatience_leaves_out_the_last_of_many_rows_and_none_of_few() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let impatient = Sampling { patience_seconds: 0.0, ..SAMPLING };
+    for (rows, calibrated) in [(16, 16), (40, 16)] {
+        let cells = vec![cell(16, &vec!["double"; rows])];
+        let request = Preparation { calibrate: Some(impatient), ..preparation(cells) };
+        let replies = answers(&mut worker, &Request::Prepare(request));
+        let found = replies.iter().find_map(|reply| match reply {
+            Reply::Prepared(PreparedCell { calibrations, .. }) => Some(calibrations),
+            _ => None,
+        });
+        let found = found.expect("a cell was prepared");
+        assert_eq!((found.len(), found.iter().flatten().count()), (rows, calibrated));
+    }
+}
+
+/// What a worker does when it is asked to check rows.
+type Answers = fn(&CheckRequest, &mut dyn FnMut(Reply)) -> Result<Done, LinkError>;
+
+/// Workers that answer one after the other as told; notes whether each was asked to compile side by side.
+struct Scripted {
+    answers: RefCell<Vec<Answers>>,
+    together: RefCell<Vec<bool>>,
+}
+
+impl Launcher for Scripted {
+    fn launch(&self, _: u64) -> Result<Box<dyn Link + '_>, LinkError> {
+        Ok(Box::new(ScriptedLink(self)))
+    }
+
+    fn is_fresh(&self) -> bool {
+        true
+    }
+}
+
+struct ScriptedLink<'a>(&'a Scripted);
+
+impl Link for ScriptedLink<'_> {
+    fn ask(&mut self, request: &Request, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+        let Request::Check(request) = request else { panic!("{request:?}") };
+        self.0.together.borrow_mut().push(request.together);
+        let answer = self.0.answers.borrow_mut().remove(0);
+        answer(request, hear)
+    }
+}
+
+/// The only row of a cell is right.
+fn checked(cell: usize, ends: bool) -> Reply {
+    let (place, remarks) = (Place { cell, row: Some(0) }, Vec::new());
+    let (wrong, declined, errors) = (None, None, None);
+    Reply::Checked(CheckedReply { place, wrong, declined, ends, errors, remarks })
+}
+
+fn all_are_right(request: &CheckRequest, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
+    (0..request.cells.len()).for_each(|cell| hear(checked(cell, false)));
+    Ok(Done::default())
+}
+
+/// Notes what goes on.
+#[derive(Default)]
+struct Noted(Vec<(Stage, String)>);
+
+impl Watch for Noted {
+    fn step(&mut self, stage: Stage, _: f64, _: f64, what: &str) {
+        self.0.push((stage, what.to_owned()));
+    }
+}
+
+/// Has three rows on a device checked by workers that answer as told, all of which must be admitted in the end; gives whether
+/// each worker was asked to compile side by side, and what was told.
+fn admitted_by(answers: Vec<Answers>) -> (Vec<bool>, Noted) {
+    let others = [("fast", 2), ("faster", 3), ("fastest", 4)];
+    let others = others.map(|(name, line)| cuda_variant_of_double(name, line, right));
+    let registry = Registry::of(others.into_iter().chain([variant_of_double("double", 1, right)]))
+        .expect("fine");
+    let plan = Plan::new(&registry, &Selection::default(), &[], &[Mode::Hot]).expect("a plan");
+    let launcher = Scripted { answers: RefCell::new(answers), together: RefCell::default() };
+    let mut checks = WorkerChecks {
+        launcher: &launcher,
+        device: DeviceRequest::default(),
+        timeout: USUAL_TIMEOUT,
+    };
+    let mut watch = Noted::default();
+    let rows = [(0, 1), (1, 2), (2, 3)];
+    let found = checks.check(&plan, &rows, Coverage::EverySize, 1, &mut watch);
+    assert_eq!(found.len(), rows.len());
+    assert!(found.iter().all(|row| matches!(row.standing, Standing::Admitted)), "{found:?}");
+    assert!(launcher.answers.borrow().is_empty(), "every worker is needed");
+    (launcher.together.take(), watch)
+}
+
+#[test]
+fn a_compiler_that_ends_its_process_costs_no_row() {
+    let ends: Answers = |_, hear| {
+        hear(Reply::Calling(Place { cell: 2, row: Some(0) }));
+        hear(Reply::Compiling { done: 1, total: 2 });
+        Err(LinkError::Ended { how: "a compiler's mistake".into(), by_others: false, words: None })
+    };
+    let (together, watch) = admitted_by(vec![ends, all_are_right]);
+    assert_eq!(together, [true, false], "the second compiles one source at a time");
+    assert!(watch.0.contains(&(Stage::Compiling, "1 of 2 CUDA sources".into())), "{:?}", watch.0);
+}
+
+#[test]
+fn rows_that_were_put_off_by_a_worker_that_ended_are_for_the_next_one() {
+    let breaks: Answers = |_, hear| {
+        hear(Reply::Calling(Place { cell: 0, row: Some(0) }));
+        hear(Reply::Calling(Place { cell: 1, row: Some(0) }));
+        hear(checked(1, true));
+        Ok(Done::default())
+    };
+    assert_eq!(admitted_by(vec![breaks, all_are_right]).0, [true, true]);
+}
+
+/// The process ended.
+fn crash() -> LinkError {
+    LinkError::Ended { how: "SIGABRT".into(), by_others: false, words: None }
+}
+
+/// Has three rows checked by workers that answer as told; gives which of them are right.
+fn judged_by(answers: Vec<Answers>) -> [bool; 3] {
+    let variants = [("double", 1), ("fast", 2), ("faster", 3)];
+    let variants = variants.map(|(name, line)| variant_of_double(name, line, right));
+    let registry = Registry::of(variants).expect("fine");
+    let plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
+    let launcher = Scripted { answers: RefCell::new(answers), together: RefCell::default() };
+    let device = DeviceRequest::default();
+    let mut checks = WorkerChecks { launcher: &launcher, device, timeout: USUAL_TIMEOUT };
+    let found = checks.check(&plan, &[(0, 0), (0, 1), (0, 2)], Coverage::EverySize, 1, &mut ());
+    assert!(launcher.answers.borrow().is_empty(), "every worker is needed");
+    let is_right = |row: &CheckedRow| matches!(row.standing, Standing::Admitted);
+    <[bool; 3]>::try_from(found.iter().map(is_right).collect::<Vec<_>>()).expect("three")
+}
+
+/// The row of a cell is right.
+fn right_row(row: usize) -> Reply {
+    let Reply::Checked(reply) = checked(0, false) else { unreachable!() };
+    Reply::Checked(CheckedReply { place: Place { cell: 0, row: Some(row) }, ..reply })
+}
+
+fn calling(row: Option<usize>) -> Reply {
+    Reply::Calling(Place { cell: 0, row })
+}
+
+#[test]
+fn a_row_is_checked_alone_before_it_is_blamed_for_what_another_may_have_done() {
+    let second_breaks: Answers = |_, hear| {
+        hear(right_row(0));
+        hear(calling(Some(1)));
+        Err(crash())
+    };
+    let breaks_alone: Answers = |request, hear| {
+        assert_eq!(request.cells[0].rows.len(), 1);
+        hear(calling(Some(0)));
+        Err(crash())
+    };
+    let is_right: Answers = |request, hear| {
+        assert_eq!(request.cells[0].rows.len(), 1);
+        all_are_right(request, hear)
+    };
+    // The accused has done it.
+    let found = judged_by(vec![second_breaks, breaks_alone, is_right]);
+    assert_eq!(found, [true, false, true]);
+    // It was the one before it, which breaks when its data is given back.
+    let breaks_late: Answers = |_, hear| {
+        hear(right_row(0));
+        hear(calling(None));
+        Err(crash())
+    };
+    let found = judged_by(vec![second_breaks, is_right, breaks_late, is_right]);
+    assert_eq!(found, [false, true, true]);
+}
+
+#[test]
+fn who_spoils_the_heap_is_found_when_its_data_is_given_back() {
+    let breaks_late: Answers = |request, hear| {
+        (0..request.cells[0].rows.len()).for_each(|row| hear(right_row(row)));
+        hear(calling(None));
+        Err(crash())
+    };
+    let is_right: Answers = |request, hear| {
+        assert_eq!(request.cells[0].rows.len(), 1);
+        all_are_right(request, hear)
+    };
+    // The last one is tried first.
+    let alone: [Answers; 3] = [is_right, breaks_late, is_right];
+    let found = judged_by([&[breaks_late][..], &alone].concat());
+    assert_eq!(found, [true, false, true]);
+}
+
+#[test]
+fn workers_that_end_before_they_call_anybody_cost_one_row_and_not_all() {
+    let ends: Answers = |_, _| Err(crash());
+    let rest: Answers = |request, hear| {
+        (0..request.cells[0].rows.len()).for_each(|row| hear(right_row(row)));
+        Ok(Done::default())
+    };
+    assert_eq!(judged_by(vec![ends, ends, rest]), [true; 3], "twice is bad luck");
+    assert_eq!(judged_by(vec![ends, ends, ends, rest]), [false, true, true]);
+}
+
+#[test]
+fn a_worker_that_makes_no_sense_costs_the_row_that_it_was_calling() {
+    let babbles: Answers = |_, hear| {
+        hear(calling(Some(0)));
+        let error = serde_json::from_str::<Reply>("hello").expect_err("no reply");
+        Err(LinkError::Nonsense { line: "hello".into(), error })
+    };
+    let rest: Answers = |request, hear| {
+        assert_eq!(request.cells[0].rows.len(), 2);
+        (0..2).for_each(|row| hear(right_row(row)));
+        Ok(Done::default())
+    };
+    assert_eq!(judged_by(vec![babbles, rest]), [false, true, true]);
+}
+
+/// The reference of a kernel may take as long as any call, and is nobody's fault.
+#[test]
+fn references_are_announced_before_results_are_looked_at_once_more() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
+    let replies = answers(&mut worker, &Request::Recheck);
+    let told: Vec<Option<Option<usize>>> = replies
+        .iter()
+        .map(|reply| match reply {
+            Reply::Calling(place) => Some(place.row),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(told, [Some(None), None, Some(Some(0)), None, Some(Some(1)), None, None]);
+}
+
+/// The examples of the document are requests and replies of this very protocol.
+#[test]
+fn the_document_shows_the_protocol_as_it_is() {
+    let text = include_str!("../../../docs/worker-protocol.md");
+    let examples: Vec<&str> = text.split("```json\n").skip(1).collect();
+    assert_eq!(examples.len(), 2);
+    for example in examples {
+        let json = example.split("```").next().expect("an end");
+        let request: Request = serde_json::from_str(json).expect("a request");
+        let again = serde_json::to_value(&request).expect("JSON");
+        assert_eq!(again, serde_json::from_str::<serde_json::Value>(json).expect("JSON"));
+    }
+    let sample = text.split("A sample is `").nth(1).and_then(|rest| rest.split('`').next());
+    serde_json::from_str::<Sample>(sample.expect("a sample")).expect("a sample");
+    for word in ["recheck", "inspect", "profile"] {
+        let json = format!("{{\"request\":\"{word}\"}}");
+        assert!(text.contains(&json));
+        serde_json::from_str::<Request>(&json).expect("a request");
+    }
+    assert!(text.starts_with(&format!("# The worker protocol, version {PROTOCOL}\n")));
+}
+
+/// A workshop whose variants run on the host; every so many calls, the first among them, one asks for a source that was never
+/// compiled, and with one of them the device may be lost.
+struct Improvised {
+    every: u32,
+    last: u32,
+    is_collecting: Cell<bool>,
+    calls: Cell<u32>,
+    collected: Cell<usize>,
+}
+
+impl Workshop for Improvised {
+    fn caller(&mut self, _: Mode) -> Result<Caller, String> {
+        Ok(Caller::Outside)
+    }
+
+    fn lost(&self) -> Option<String> {
+        (self.calls.get() >= self.last).then(|| "it fell off the bus".to_owned())
+    }
+
+    fn collect_sources(&self, is_collecting: bool) {
+        self.is_collecting.set(is_collecting);
+    }
+
+    fn has_put_off(&self) -> bool {
+        let asks = self.calls.replace(self.calls.get() + 1).is_multiple_of(self.every);
+        let is_put_off = self.is_collecting.get() && asks;
+        self.collected.set(self.collected.get() + usize::from(is_put_off));
+        is_put_off
+    }
+
+    fn compile_collected(&self, tell: &mut dyn FnMut(usize, usize)) {
+        let total = self.collected.take();
+        tell(total, total);
+    }
+}
+
+/// What a worker with such a workshop says: the cells whose rows are called and checked, and how many sources are compiled.
+fn improvised((every, last): (u32, u32), cells: Vec<CellRequest>, together: bool) -> Vec<String> {
+    let cuda = ["fast", "faster"].map(|name| cuda_variant_of_double(name, 2, right));
+    let registry = Registry::of(cuda.into_iter().chain([variant_of_double("double", 1, right)]))
+        .expect("fine");
+    let (protocol, seed, coverage) = (PROTOCOL, 1, Coverage::EverySize);
+    let device = DeviceRequest::default();
+    let timeout_seconds = 60.0;
+    let request =
+        CheckRequest { protocol, seed, coverage, cells, device, together, timeout_seconds };
+    let (is_collecting, calls, collected) = Default::default();
+    let mut workshop = Improvised { every, last, is_collecting, calls, collected };
+    let mut said = Vec::new();
+    let vigil = Vigil::new();
+    let outcome = checker::check(&registry, &mut workshop, &vigil, &request, &mut |reply| {
+        said.push(match reply {
+            Reply::Trying(_) | Reply::Called | Reply::Calling(Place { row: None, .. }) => return,
+            Reply::Calling(Place { cell, row: Some(row) }) => format!("call {cell}.{row}"),
+            Reply::Checked(CheckedReply {
+                place: Place { cell, row }, wrong: None, ends, ..
+            }) => {
+                let end = if ends { ", end" } else { "" };
+                format!("right {cell}.{}{end}", row.unwrap_or(9))
+            }
+            Reply::Compiling { total, .. } => format!("compile {total}"),
+            other => format!("{other:?}"),
+        });
+    });
+    assert_eq!(outcome, Ok(()));
+    assert!(!workshop.is_collecting.get(), "nothing is put off after the checks");
+    said
+}
+
+#[test]
+fn rows_that_wait_for_a_source_are_checked_when_it_is_compiled() {
+    let cells = || vec![cell(16, &["fast", "faster"]), cell(1024, &["fast"])];
+    let said = improvised((2, u32::MAX), cells(), true);
+    // The first variant waits, at both sizes, for a source of which one call was enough to know.
+    let first = ["call 0.0", "call 0.1", "right 0.1", "compile 1"];
+    // It waits for another one, which the first one kept hidden.
+    let second = ["call 0.0", "compile 1"];
+    let third = ["call 0.0", "right 0.0", "call 1.0", "compile 1", "call 1.0", "right 1.0"];
+    assert_eq!(said, [&first[..], &second, &third].concat());
+    let said = improvised((2, u32::MAX), cells(), false);
+    let one_by_one = ["call 0.0", "right 0.0", "call 0.1", "right 0.1", "call 1.0", "right 1.0"];
+    assert_eq!(said, one_by_one);
+}
+
+#[test]
+fn a_variant_that_always_asks_for_another_source_is_checked_after_a_few_rounds() {
+    let said = improvised((1, u32::MAX), vec![cell(16, &["fast"]), cell(1024, &["fast"])], true);
+    let round = ["call 0.0", "compile 1"];
+    let last = ["call 0.0", "right 0.0", "call 1.0", "right 1.0"];
+    assert_eq!(said, [&round[..], &round, &round, &last].concat());
+}
+
+#[test]
+fn a_worker_whose_device_is_lost_leaves_the_rest_to_another_one() {
+    let cells = vec![cell(16, &["fast", "faster"]), cell(1024, &["fast"])];
+    let said = improvised((9, 2), cells, false);
+    assert_eq!(said, ["call 0.0", "right 0.0", "call 0.1", "right 0.1, end"]);
+}
