@@ -38,7 +38,7 @@ const FILES: &[(&str, &str)] = &[
         "instructions of the processor, rectangles of one matrix",
     ),
     ("kernels/src/matmul/packed/packing.rs", "instructions of the processor"),
-    ("kernels/src/matmul/vendor.rs", "a GEMM that takes pointers"),
+    ("kernels/vendor/src/matmul.rs", "a GEMM that takes pointers"),
     ("kernels/src/shared/simd.rs", "instructions of the processor"),
     ("kernels/src/shared/streaming.rs", "instructions of the processor"),
     ("kernels/src/signal/convolution/tiles.rs", "tasks write pixels of the same rows"),

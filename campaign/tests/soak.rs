@@ -3,6 +3,7 @@
 use std::process::Command;
 
 #[test]
+#[ignore = "slow: a minute of runs"]
 fn a_minute_of_random_faults_loses_no_row_and_leaves_nothing_behind() {
     let mut soak = Command::new(env!("CARGO_BIN_EXE_soak"));
     let output = soak.args(["--duration", "60s"]).output().expect("it starts");

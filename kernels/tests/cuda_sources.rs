@@ -2,7 +2,9 @@
 
 #![cfg(feature = "cuda")]
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::{env, fs};
 
 use kbench::cuda::compile;
@@ -54,8 +56,22 @@ fn source(path: &Path) -> Source {
     Source::new(text.leak()).named(name.leak()).headers(kernels::shared::COMMON)
 }
 
-/// The assembly of a source, or none where there is no NVRTC; CI says that there is.
-fn assembly(path: &Path, architecture: &str) -> Option<String> {
+/// The assembly of a source, or none where there is no NVRTC; CI says that there is. What one test has compiled, the others
+/// find.
+fn assembly(path: &Path, architecture: &'static str) -> Option<String> {
+    type Known = HashMap<(PathBuf, &'static str), Option<String>>;
+    static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+    let key = (path.to_owned(), architecture);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(assembly) = known().get(&key) {
+        return assembly.clone();
+    }
+    let assembly = compiled(path, architecture);
+    known().insert(key, assembly.clone());
+    assembly
+}
+
+fn compiled(path: &Path, architecture: &str) -> Option<String> {
     match compile(&source(path), architecture) {
         Ok(compiled) => {
             assert!(!compiled.cubin.is_empty(), "{}: no machine code", path.display());
@@ -71,6 +87,7 @@ fn assembly(path: &Path, architecture: &str) -> Option<String> {
 }
 
 #[test]
+#[ignore = "slow: compiles every source five times"]
 fn every_source_compiles_for_every_generation() {
     let sources = sources();
     assert!(sources.len() >= 20, "{sources:?}");
@@ -85,6 +102,7 @@ fn every_source_compiles_for_every_generation() {
 }
 
 #[test]
+#[ignore = "slow: compiles every source"]
 fn every_kernel_that_is_named_exists() {
     let cuda = files("kernels/cuda", "cu");
     let assemblies: Option<Vec<String>> = cuda.iter().map(|p| assembly(p, "sm_90a")).collect();
@@ -111,6 +129,7 @@ fn every_kernel_that_is_named_exists() {
 
 /// Names that are put together by macros, or chosen from tables, are seen from the other side: no entry point is left over.
 #[test]
+#[ignore = "slow: compiles every source"]
 fn every_entry_point_is_named_by_a_kernel() {
     let sources = files_below("kernels/src", "rs");
     let texts: String = sources.iter().map(|p| fs::read_to_string(p).expect("readable")).collect();

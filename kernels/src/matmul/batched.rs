@@ -56,7 +56,7 @@ pub fn matmul_batched_rayon(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mu
 pub fn matmul_batched_gemm(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
     let Shape { m, k, .. } = shape(b, batch, n, c);
     for ((a, b), c) in a.chunks(m * k).zip(b.chunks(k * n)).zip(c.chunks_mut(m * n)) {
-        super::vendor::multiply(a, b, n, c, super::vendor::Parallelism::None);
+        kernels_vendor::multiply(a, b, n, c, kernels_vendor::Parallelism::None);
     }
 }
 
@@ -67,7 +67,7 @@ pub fn matmul_batched_gemm_rayon(a: &[f32], b: &[f32], batch: usize, n: usize, c
     let Shape { m, k, .. } = shape(b, batch, n, c);
     let products = a.par_chunks(m * k).zip(b.par_chunks(k * n)).zip(c.par_chunks_mut(m * n));
     products.for_each(|((a, b), c)| {
-        super::vendor::multiply(a, b, n, c, super::vendor::Parallelism::None);
+        kernels_vendor::multiply(a, b, n, c, kernels_vendor::Parallelism::None);
     });
 }
 

@@ -13,5 +13,3 @@ mod tensor;
 #[cfg(feature = "cuda")]
 mod cublas;
 mod tiled;
-#[cfg(feature = "vendor")]
-mod vendor;

@@ -82,14 +82,14 @@ fn blocked_body(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
 #[cfg(feature = "vendor")]
 #[kernel_bench(of = matmul)]
 pub fn matmul_gemm(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
-    super::vendor::multiply(a, b, n, c, super::vendor::Parallelism::None);
+    kernels_vendor::multiply(a, b, n, c, kernels_vendor::Parallelism::None);
 }
 
 /// [`matmul`] by the crate `gemm` on all cores, a yardstick.
 #[cfg(feature = "vendor")]
 #[kernel_bench(of = matmul, parallel)]
 pub fn matmul_gemm_rayon(a: &[f32], b: &[f32], n: usize, c: &mut [f32]) {
-    super::vendor::multiply(a, b, n, c, super::vendor::Parallelism::Rayon(0));
+    kernels_vendor::multiply(a, b, n, c, kernels_vendor::Parallelism::Rayon(0));
 }
 
 /// [`matmul`] on a GPU, one thread per element.

@@ -7,8 +7,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use kbench::{Element, Operand};
-use rustfft::num_complex::Complex32;
-use rustfft::{Fft, FftPlanner};
+use kernels_vendor::{Complex32, Fft, plan_fft};
 
 use super::chirp;
 use crate::shared::scratch::{Shelf, with_array};
@@ -25,7 +24,7 @@ pub struct RustfftPlan(Arc<dyn Fft<f32>>);
 impl RustfftPlan {
     /// The plan for n numbers, by a planner that has made none before.
     pub fn new(n: usize) -> Self {
-        RustfftPlan(FftPlanner::new().plan_fft_forward(n))
+        RustfftPlan(plan_fft(n))
     }
 
     /// Memory that a transform needs.

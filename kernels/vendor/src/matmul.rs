@@ -2,13 +2,13 @@
 
 #![allow(unsafe_code)] // it takes pointers
 
-pub(super) use gemm_common::Parallelism;
+pub use gemm_common::Parallelism;
 use gemm_f32::gemm::f32::get_gemm_fn;
 
 /// c ← a·b for a of m × k and b of k × n, all row-major.
 ///
 /// The kernels of the crate want columns of the result to be contiguous, so they are given cᵀ ← bᵀ·aᵀ, as `gemm` does.
-pub(super) fn multiply(a: &[f32], b: &[f32], n: usize, c: &mut [f32], parallelism: Parallelism) {
+pub fn multiply(a: &[f32], b: &[f32], n: usize, c: &mut [f32], parallelism: Parallelism) {
     let (m, k) = (c.len() / n, b.len() / n);
     assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "sizes do not fit");
     let (a_row, row) = (k as isize, n as isize);
