@@ -44,6 +44,7 @@ fn critcmp_time(nanoseconds: f64) -> String {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn critcmp_prints_the_times_of_the_report() {
     let Some(critcmp) = consumer("bin/critcmp") else { return };
     for (number, report) in [processor(), device()].into_iter().enumerate() {
@@ -90,6 +91,7 @@ fn critcmp_prints_the_times_of_the_report() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn critcmp_reads_what_awkward_names_make_of_a_folder() {
     let Some(critcmp) = consumer("bin/critcmp") else { return };
     let folder = scratch("critcmp-awkward");
@@ -121,6 +123,7 @@ fn compare_py(arguments: &[&str], folder: &Path) -> Option<Vec<Value>> {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn compare_py_finds_the_ratio_of_two_variants_in_one_file() {
     let folder = scratch("compare");
     let report = processor();
@@ -153,6 +156,7 @@ fn compare_py_finds_the_ratio_of_two_variants_in_one_file() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn compare_py_compares_two_runs_also_where_rows_failed() {
     for (number, report) in [processor(), device(), troubled()].into_iter().enumerate() {
         let folder = scratch(&format!("compare{number}"));
@@ -168,6 +172,7 @@ fn compare_py_compares_two_runs_also_where_rows_failed() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn gos_benchmark_format_has_every_sample_under_its_keys() {
     for (number, report) in [processor(), device(), troubled()].into_iter().enumerate() {
         let path = write(&report, Format::Go, &scratch(&format!("go{number}")));
@@ -194,6 +199,7 @@ fn gos_benchmark_format_has_every_sample_under_its_keys() {
 
 /// benchstat comes from Go's module proxy, which is not everywhere; where it is installed, it has the last word.
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn benchstat_finds_the_medians_of_the_report() {
     let path = write(&device(), Format::Go, &scratch("benchstat"));
     let arguments = ["-col", "/variant,/threads,/mode", "-row", ".name,/n", "-format", "csv"];
@@ -216,6 +222,7 @@ fn benchstat_finds_the_medians_of_the_report() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn libtests_lines_are_read_alike_by_both_readers() {
     for (number, report) in [processor(), device(), troubled()].into_iter().enumerate() {
         let path = write(&report, Format::Libtest, &scratch(&format!("libtest{number}")));
@@ -237,6 +244,7 @@ fn libtests_lines_are_read_alike_by_both_readers() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn junits_readers_count_what_failed_and_what_was_skipped() {
     for (number, report) in [processor(), device(), troubled()].into_iter().enumerate() {
         let path = write(&report, Format::Junit, &scratch(&format!("junit{number}")));
@@ -259,6 +267,7 @@ fn junits_readers_count_what_failed_and_what_was_skipped() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn junits_readers_see_the_reason_as_it_was() {
     let mut report = processor();
     let reason = "got <1.5> & \"2\"\n\tat y[3] 'z'";
@@ -269,6 +278,7 @@ fn junits_readers_see_the_reason_as_it_was() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn bencher_and_github_get_what_their_schemas_want() {
     for (format, wrong) in [
         (Format::Bmf, r#"{"a": {"latency": {"value": null}}}"#),
@@ -327,6 +337,7 @@ fn merged() -> Report {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn the_run_document_is_what_its_schema_says_and_no_more() {
     let schema = script("../../docs/run.schema.json");
     let check = |folder: &Path| is_valid(&["--complete"], &schema, &[folder.join("json")]);
@@ -343,6 +354,7 @@ fn the_run_document_is_what_its_schema_says_and_no_more() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn the_raw_samples_of_a_document_give_its_own_probabilities() {
     for (number, report) in [processor(), device()].into_iter().enumerate() {
         let folder = scratch(&format!("welch{number}"));
@@ -361,6 +373,7 @@ fn the_raw_samples_of_a_document_give_its_own_probabilities() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn githubs_own_renderer_shows_tables_and_nothing_that_acts() {
     let folder = scratch("markdown");
     let report = device();
@@ -393,6 +406,7 @@ fn githubs_own_renderer_shows_tables_and_nothing_that_acts() {
 }
 
 #[test]
+#[ignore = "slow: starts the programs that read exports"]
 fn the_guide_has_every_format() {
     let guide = fs::read_to_string(script("../../docs/exports.md")).expect("the guide");
     for format in Format::ALL.map(Format::name) {

@@ -19,7 +19,7 @@ build() {
     cp "$built/examples/suite" "$built"/subject_{gpu,times} tests/gpu.sh "$1"
     local tests
     tests=$(cargo test --release --no-run --message-format json \
-        --package kbench-core --features kbench-core/cuda --test device \
+        --package kbench-worker --features kbench-worker/cuda --test device \
         --package kernels --features kernels/cuda --test on_device \
         --package campaign --test gpu | sed -n '/"kind":\["test"\]/s/.*"executable":"\([^"]*\)".*/\1/p')
     for executable in $tests; do

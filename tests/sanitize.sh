@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Unsafe code under the address sanitizer, which goes where Miri cannot: vector instructions, calls of the system.
 #
-#   tests/sanitize.sh   the tests of kbench-core and kernels, and the checks of all kernels; exits with 1 when something is found
+#   tests/sanitize.sh   the tests of kbench-core, kbench-worker and kernels, and the checks of all kernels; exits with 1 when something is found
 #
 # On two cores it takes a quarter of an hour to build and three minutes to run.
 #
@@ -22,7 +22,7 @@ export CARGO_PROFILE_DEV_OPT_LEVEL=1 CARGO_PROFILE_TEST_OPT_LEVEL=1
 # Macros are built for the host, without the sanitizer: that takes a target to be named, even if it is the same.
 target=x86_64-unknown-linux-gnu
 failed=0
-for package in kbench-core kernels; do
+for package in kbench-core kbench-worker kernels; do
     # What the processor counts, and what the compiler makes of a function, is another thing with the sanitizer's instructions.
     cargo test --target "$target" --package "$package" --lib -- \
         --skip gauge::perf --skip shared::inlined || failed=1

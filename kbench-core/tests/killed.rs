@@ -27,6 +27,10 @@ fn main() -> ExitCode {
         keep(&Store::at(folder, PROGRAM));
         return ExitCode::FAILURE;
     }
+    // It is a quick test: there is nothing to do where slow ones are asked for.
+    if env::args().any(|argument| argument == "--ignored") {
+        return ExitCode::SUCCESS;
+    }
     let folder =
         PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("killed-{}", std::process::id()));
     let store = Store::at(&folder, PROGRAM);

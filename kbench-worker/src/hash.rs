@@ -10,12 +10,14 @@ pub fn fnv64(bytes: &[u8]) -> u64 {
 /// FNV-1a with 128 bits, of text that comes in pieces. It tells contents apart that nobody made to deceive.
 pub struct Fnv128(u128);
 
-impl Fnv128 {
-    /// Of nothing.
-    pub fn new() -> Self {
+/// The hash of nothing.
+impl Default for Fnv128 {
+    fn default() -> Self {
         Fnv128(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
     }
+}
 
+impl Fnv128 {
     /// Takes in the next piece.
     pub fn update(&mut self, bytes: &[u8]) {
         let prime = 0x0000_0000_0100_0000_0000_0000_0000_013b;
@@ -41,7 +43,7 @@ mod tests {
         assert_eq!(fnv64(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(fnv64(b"foobar"), 0x8594_4171_f739_67e8);
         let of = |text: &str| {
-            let mut hash = Fnv128::new();
+            let mut hash = Fnv128::default();
             text.bytes().for_each(|byte| hash.update(&[byte]));
             hash.digits()
         };

@@ -51,7 +51,7 @@ impl Store {
 /// What a file contains.
 fn content_of(program: &Path) -> io::Result<Executable> {
     let mut file = File::open(program)?;
-    let (mut hash, mut bytes) = (Fnv128::new(), 0);
+    let (mut hash, mut bytes) = (Fnv128::default(), 0);
     let mut buffer = vec![0; 1 << 16];
     loop {
         match file.read(&mut buffer)? {
