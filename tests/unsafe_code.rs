@@ -50,6 +50,7 @@ const FILES: &[(&str, &str)] = &[
     ("kernels/src/signal/vector/mod.rs", "instructions of the processor"),
     ("kernels/src/signal/vector/x86.rs", "instructions of the processor"),
     ("src/production/cuda.rs", "the promise that `DeviceElement` asks for"),
+    ("tests/accepted/dispatch.rs", "an `unsafe fn` behind a dispatcher"),
     ("tests/attribute/kernels.rs", "an `unsafe fn` as a kernel"),
     ("tests/downstream/benches/faults.rs", "kernels that write where they must not"),
     ("tests/downstream/benches/limits.rs", "registrations that no attribute made"),

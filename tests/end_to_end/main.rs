@@ -7,6 +7,7 @@ mod faults;
 mod foreign;
 mod interrupts;
 mod launches;
+mod library;
 mod limits;
 mod production;
 mod results;

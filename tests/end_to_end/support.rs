@@ -68,9 +68,13 @@ fn nested_target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("nested")
 }
 
-/// Flags of cargo with which nested crates are built: their kernels are optimised, the controller is not.
-pub(crate) const FAST_BUILD: [&str; 2] =
-    ["--config", "profile.release.package.kbench-core.opt-level=0"];
+/// Flags of cargo with which nested crates are built: their kernels are optimised, kbench is not.
+pub(crate) const FAST_BUILD: [&str; 4] = [
+    "--config",
+    "profile.release.package.kbench-core.opt-level=0",
+    "--config",
+    "profile.release.package.kbench-worker.opt-level=0",
+];
 
 /// Cargo in the downstream crate.
 pub(crate) fn downstream(arguments: &[&str]) -> Finished {

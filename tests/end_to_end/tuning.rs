@@ -152,7 +152,8 @@ impl Crate {
     fn run(&self, features: &[&str], machine: Option<&str>) -> Finished {
         let build = ["run", "--quiet", "--offline", "--release"];
         let mut command = cargo(&[&build[..], &FAST_BUILD, features].concat());
-        command.current_dir(&self.0);
+        // All of these crates are roots of a workspace and have one name: cargo would take each for the others.
+        command.current_dir(&self.0).env("CARGO_TARGET_DIR", self.0.join("target"));
         Finished::of(command.envs(machine.map(|machine| ("KBENCH_MACHINE", machine))))
     }
 

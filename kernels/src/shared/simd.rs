@@ -199,12 +199,12 @@ pub fn narrow_f16(from: &[f32], to: &mut [f16]) {
 mod baseline {
     use half::f16;
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn widen_f16(from: &[f16], to: &mut [f32]) {
         from.iter().zip(to).for_each(|(from, to)| *to = from.to_f32());
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn narrow_f16(from: &[f32], to: &mut [f16]) {
         from.iter().zip(to).for_each(|(from, to)| *to = f16::from_f32(*from));
     }

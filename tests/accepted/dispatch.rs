@@ -110,6 +110,9 @@ const fn least_of(work: usize, value: usize, most: usize) -> usize {
     }
 }
 
+/// # Safety
+///
+/// There is one.
 unsafe fn unchecked(x: &[u8]) -> u8 {
     // SAFETY: the caller says that there is one.
     unsafe { *x.get_unchecked(0) }
