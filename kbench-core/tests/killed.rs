@@ -14,7 +14,7 @@ use kbench_core::store::{Store, read_document, read_run};
 const TRIALS: u64 = 20;
 
 /// Rows of the run that is kept: enough that writing it takes most of a process's life.
-const ROWS: usize = 4000;
+const ROWS: usize = 600;
 
 /// Whose runs they are.
 const PROGRAM: &str = "killed";
