@@ -1,5 +1,8 @@
 //! A minute of the soak; ten come before a release, and an hour when something is changed that many runs depend on.
 
+// It reads `/proc` and sends signals.
+#![cfg(target_os = "linux")]
+
 use std::process::Command;
 
 #[test]

@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::OnceLock;
 
-use kbench_tests::root;
+use kbench_tests::{built, root};
 
 use crate::support::Finished;
 
@@ -53,28 +52,20 @@ impl Machine {
 
 /// A small program that has CUDA variants, on a machine without CUDA but for what is in a folder.
 fn program(arguments: &[&str], library: Option<&Path>) -> Finished {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| build(&[]));
-    let deps = std::env::current_exe().expect("a path");
-    let folder = deps.parent().and_then(Path::parent).expect("the folder of this build");
-    run_in(folder, arguments, library)
+    run_in(built(), arguments, library)
 }
 
 /// The same, built so that a panic ends the process: none can be caught.
 fn program_that_aborts(arguments: &[&str], library: Option<&Path>) -> Finished {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("aborting");
     let target = folder.to_str().expect("a path in Unicode");
-    build(&["--config", "profile.dev.panic=\"abort\"", "--target-dir", target]);
-    run_in(&folder.join("debug"), arguments, library)
-}
-
-fn build(flags: &[&str]) {
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--package", "campaign", "--bin", "subject_times"])
-        .args(flags)
+        .args(["--config", "profile.dev.panic=\"abort\"", "--target-dir", target])
         .current_dir(root())
         .status();
     assert!(built.expect("cargo").success());
+    run_in(&folder.join("debug"), arguments, library)
 }
 
 fn run_in(folder: &Path, arguments: &[&str], library: Option<&Path>) -> Finished {

@@ -1,5 +1,4 @@
 //! Runs that are interrupted, and workers that are ended by somebody else.
-#![cfg(unix)]
 
 use std::fs;
 use std::os::unix::process::CommandExt;
