@@ -48,7 +48,7 @@ mod workers;
 pub use kbench_worker::{
     check, cuda, environment, foreign, gauge, kernel, plan, registry, value, watch, worker,
 };
-use kbench_worker::{hash, system, visible};
+use kbench_worker::{hash, order, system, visible};
 
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]

@@ -39,6 +39,8 @@ pub mod hash;
 #[doc(hidden)]
 pub mod nearest;
 #[doc(hidden)]
+pub mod order;
+#[doc(hidden)]
 pub mod system;
 #[doc(hidden)]
 pub mod visible;

@@ -26,7 +26,8 @@ fn crossover<'a>(document: &'a Value, variant: &str) -> Vec<&'a Value> {
     all.iter().filter(|crossover| crossover["variant"] == variant).collect()
 }
 
-/// Looser than what is promised, which other tests are about: this one must not fail on a busy machine.
+/// Looser than what is promised, which other tests are about: this one must not fail on a busy machine. Listed sizes are at
+/// least six octaves apart.
 #[track_caller]
 fn assert_near(crossover: &Value, truth: f64) {
     assert_eq!(crossover["outcome"], "crosses", "{crossover}");
@@ -34,7 +35,7 @@ fn assert_near(crossover: &Value, truth: f64) {
     let work = |end: &str| crossing[end]["work"].as_f64().expect("a number");
     assert!(work("below") < 2.0 * truth && truth / 2.0 < work("above"), "{crossing}");
     assert_eq!(crossing["winner"], "variant");
-    assert!(crossing["octaves"].as_f64().expect("a width") <= 2.5, "{crossing}");
+    assert!(crossing["octaves"].as_f64().expect("a width") <= 4.0, "{crossing}");
 }
 
 #[test]

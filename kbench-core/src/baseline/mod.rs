@@ -18,6 +18,7 @@ pub use trend::Trends;
 
 use std::collections::{HashMap, HashSet};
 
+use crate::order;
 use crate::report::{BaselineReport, Method, Report, RowKey, RowReport, Status};
 
 /// A run by name.
@@ -102,7 +103,7 @@ impl Baseline {
             .filter(is_meant)
             .map(ToString::to_string)
             .collect();
-        gone.sort();
+        order::sort(&mut gone);
         report.baseline = Some(BaselineReport {
             name: self.name.clone(),
             run: self.report.run.clone(),

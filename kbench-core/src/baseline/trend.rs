@@ -3,10 +3,9 @@
 //! What a machine is like on a day is taken out as far as its sentinels feel it: the figure of a run is the time against
 //! the sentinel's, brought back to nanoseconds by what is usual over all runs. Levels are looked for in its logarithms.
 
-use std::collections::BTreeMap;
-
 use super::{Machine, differences, values};
 use crate::infer::{LevelRules, levels};
+use crate::order;
 use crate::report::{Report, RowKey, RowReport, Trend, TrendPoint};
 
 /// A row in one run, with the logarithm of its anchored time.
@@ -18,7 +17,7 @@ struct Point {
 /// Rows over runs, oldest first; runs of other machines than `here` do not count.
 #[derive(Default)]
 pub struct Trends {
-    rows: BTreeMap<RowKey, Vec<Point>>,
+    points: Vec<(RowKey, Point)>,
     /// Runs that count.
     pub runs: usize,
     /// Runs of other machines.
@@ -44,14 +43,16 @@ impl Trends {
             let time = row.time_ns.filter(is_time);
             if let (Some(anchored), Some(time_ns)) = (anchored.get(&key), time) {
                 let point = Point { anchored: *anchored, shown: point(run, row, time_ns) };
-                self.rows.entry(key).or_default().push(point);
+                self.points.push((key, point));
             }
         }
     }
 
     /// The trends of all rows, in the order of their names.
     pub fn all(&self) -> Vec<Trend> {
-        let trends = self.rows.iter().map(|(key, row)| trend(key, row));
+        let mut points: Vec<&(RowKey, Point)> = self.points.iter().collect();
+        order::sort_by(&mut points, |a, b| a.0.cmp(&b.0));
+        let trends = points.chunk_by(|a, b| a.0 == b.0).map(trend);
         // Against a sentinel that is nonsense, a time may be, too.
         trends.filter(|trend| trend.points.iter().all(|point| is_time(&point.time_ns))).collect()
     }
@@ -73,10 +74,13 @@ fn point(run: &Report, row: &RowReport, time_ns: f64) -> TrendPoint {
     }
 }
 
-fn trend(key: &RowKey, row: &[Point]) -> Trend {
-    let anchored: Vec<f64> = row.iter().map(|point| point.anchored).collect();
+/// The trend of a row, from its points.
+fn trend(row: &[&(RowKey, Point)]) -> Trend {
+    let key = &row[0].0;
+    let points = || row.iter().map(|(_, point)| point);
+    let anchored: Vec<f64> = points().map(|point| point.anchored).collect();
     // The logarithm of the usual sentinel, as far as all runs tell.
-    let usual = row.iter().map(|point| point.shown.time_ns.ln() - point.anchored).sum::<f64>()
+    let usual = points().map(|point| point.shown.time_ns.ln() - point.anchored).sum::<f64>()
         / row.len() as f64;
     let shown = |point: &Point| {
         let factor = (point.anchored + usual).exp() / point.shown.time_ns;
@@ -91,7 +95,7 @@ fn trend(key: &RowKey, row: &[Point]) -> Trend {
         name: key.name.clone(),
         threads: key.threads,
         mode: key.mode.clone(),
-        points: row.iter().map(shown).collect(),
+        points: points().map(shown).collect(),
         changes: levels(&anchored, LevelRules::default()),
     }
 }

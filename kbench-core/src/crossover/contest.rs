@@ -1,13 +1,12 @@
 //! One variant against the base along one way through the sizes.
 
-use std::collections::BTreeMap;
-
 use super::curve::{Curve, Point};
 use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
 use crate::check::Standing;
 use crate::infer::{Calm, Comparison, Observations, compare};
 use crate::kernel::{KernelEntry, Mode, Threshold, VariantEntry, guard};
 use crate::measure::{Look, Pass};
+use crate::order;
 use crate::plan::{Cell, Plan, Row, Size, work_of};
 
 /// One variant against the base along one curve.
@@ -22,7 +21,7 @@ pub(super) struct Contest {
     /// A size at which one of the two failed: there is no point in going on.
     pub(super) broken: Option<Size>,
     /// Positions of all sizes that were asked for, whatever came of it.
-    asked: BTreeMap<Vec<usize>, f64>,
+    asked: Vec<(Vec<usize>, f64)>,
 }
 
 /// All contests of a plan.
@@ -50,7 +49,7 @@ pub(super) fn contests(plan: &Plan) -> Vec<Contest> {
     plan.cells.chunk_by(|a, b| std::ptr::eq(a.kernel, b.kernel)).flat_map(of_kernel).collect()
 }
 
-fn positions(curve: &Curve) -> BTreeMap<Vec<usize>, f64> {
+fn positions(curve: &Curve) -> Vec<(Vec<usize>, f64)> {
     let position = |point: &Point| (point.size.values.clone(), point.position);
     curve.listed().iter().map(position).collect()
 }
@@ -82,14 +81,18 @@ pub fn ways(kernel: &KernelEntry, cells: &[Cell], along: Option<&str>) -> Vec<Ve
         }
     }
     let mut ways: Vec<Vec<Size>> = groups.into_iter().map(|(_, sizes)| sizes).collect();
-    ways.iter_mut().for_each(|sizes| sizes.sort_by_key(|size| size.values[axis]));
+    for sizes in &mut ways {
+        order::sort_by_key(sizes, |size| size.values[axis]);
+    }
     ways
 }
 
 fn by_work(kernel: &KernelEntry, sizes: &[&Size]) -> Vec<Size> {
     let with_work = |size: &&Size| Some((work_of(kernel, size).ok()?, (*size).clone()));
     let mut sizes: Vec<(f64, Size)> = sizes.iter().filter_map(with_work).collect();
-    sizes.sort_by(|a, b| a.0.total_cmp(&b.0).then_with(|| a.1.values.cmp(&b.1.values)));
+    order::sort_by(&mut sizes, |a, b| {
+        a.0.total_cmp(&b.0).then_with(|| a.1.values.cmp(&b.1.values))
+    });
     sizes.into_iter().map(|(_, size)| size).collect()
 }
 
@@ -123,10 +126,10 @@ impl Contest {
     /// Takes over what a pass found about it.
     pub(super) fn learn(&mut self, pass: &Pass, calm: Calm, origin: Origin) {
         for (index, cell) in pass.plan.cells.iter().enumerate() {
-            let position = self.asked.get(&cell.size.values).copied();
-            let Some(position) = position.filter(|_| std::ptr::eq(cell.kernel, self.kernel)) else {
+            if !std::ptr::eq(cell.kernel, self.kernel) {
                 continue;
-            };
+            }
+            let Some(position) = self.position(&cell.size.values) else { continue };
             let size = cell.size.clone();
             if self.has_failed(pass, index) {
                 self.broken.get_or_insert(size);
@@ -137,7 +140,7 @@ impl Contest {
                 self.evidence.push(Evidence { position, size, work, origin, comparison });
             }
         }
-        self.evidence.sort_by(|a, b| a.position.total_cmp(&b.position));
+        order::sort_by(&mut self.evidence, |a, b| a.position.total_cmp(&b.position));
     }
 
     /// Whether one of both rows is wrong, or broke, in a cell of a pass.
@@ -226,16 +229,22 @@ impl Contest {
     fn ask(&mut self, points: Vec<Point>) -> Vec<Size> {
         let mut sizes = Vec::new();
         for Point { position, size } in points {
-            if self.asked.insert(size.values.clone(), position).is_none() {
+            if self.position(&size.values).is_none() {
+                self.asked.push((size.values.clone(), position));
                 sizes.push(size);
             }
         }
         sizes
     }
 
+    /// Where a size is that was asked for.
+    fn position(&self, values: &[usize]) -> Option<f64> {
+        self.asked.iter().find(|(asked, _)| asked == values).map(|(_, position)| *position)
+    }
+
     /// Whether a size can be measured, and was not asked for before.
     fn is_new(&self, values: &[usize]) -> bool {
-        !self.asked.contains_key(values) && self.is_defined(values)
+        self.position(values).is_none() && self.is_defined(values)
     }
 
     /// Whether the kernel and both rows say that they are defined at a size.

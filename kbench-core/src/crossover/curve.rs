@@ -5,6 +5,7 @@
 //! listed. When an axis shrinks while another grows, all move together: no size on the way is larger than both ends.
 //! Positions on the way are octaves: doubling an axis, or several together, is one.
 
+use crate::order;
 use crate::plan::Size;
 
 /// Factors that differ by less than this, in octaves, are the same.
@@ -195,7 +196,7 @@ fn stretches_between(from: &[usize], to: &[usize], start: f64) -> Vec<Stretch> {
             None => groups.push(vec![(axis, factor)]),
         }
     }
-    groups.sort_by(|a, b| b[0].1.total_cmp(&a[0].1));
+    order::sort_by(&mut groups, |a, b| b[0].1.total_cmp(&a[0].1));
     let (mut start, mut from) = (start, from.to_vec());
     let mut stretches = Vec::new();
     for moving in groups {

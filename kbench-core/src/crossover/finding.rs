@@ -194,8 +194,6 @@ impl Contest {
         let (first, last) = (self.evidence.first()?, self.evidence.last()?);
         let place = |known: &Evidence| place(self.kernel, &known.size, known.work);
         let moving = self.curve.moving();
-        let axes = self.kernel.axes.iter().copied().enumerate();
-        let held = axes.clone().filter(|(axis, _)| !moving.contains(axis));
         let crossings: Vec<Crossing> =
             self.brackets().into_iter().map(|b| self.crossing(b, tolerance)).collect();
         Some(Crossover {
@@ -210,11 +208,8 @@ impl Contest {
                 Backend::Serial | Backend::Cuda => 1,
             },
             mode: self.variant.mode,
-            along: axes
-                .filter(|(axis, _)| moving.contains(axis))
-                .map(|(_, name)| name.to_owned())
-                .collect(),
-            held: held.map(|(axis, name)| (name.to_owned(), first.size.values[axis])).collect(),
+            along: moving.iter().map(|axis| self.kernel.axes[*axis].to_owned()).collect(),
+            held: first.size.values_of(self.kernel.axes, &|axis| !moving.contains(&axis)),
             from: place(first),
             to: place(last),
             outcome: outcome(&self.winners()),

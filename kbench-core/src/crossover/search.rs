@@ -5,6 +5,7 @@ use super::evidence::{LEVEL, MOST_ROUNDS, Origin, winner};
 use super::finding::Crossover;
 use crate::infer::{Calm, Observations, Rules, compare};
 use crate::measure::{Judge, Look, Measurement, OpenCell, Outlook, Pass, Spread};
+use crate::order;
 use crate::plan::{Cell, Plan, Row, Size};
 
 /// How a search is made.
@@ -77,7 +78,7 @@ fn wanted(contests: &mut [Contest], tolerance: f64, is_first: bool) -> Vec<Cell>
         }
     }
     // Kernels follow each other, as in every plan.
-    cells.sort_by(|a, b| {
+    order::sort_by(&mut cells, |a, b| {
         let key = |cell: &Cell| (cell.kernel.location, cell.kernel.element_index);
         key(a).cmp(&key(b)).then_with(|| a.size.values.cmp(&b.size.values))
     });

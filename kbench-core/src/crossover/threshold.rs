@@ -11,6 +11,7 @@ use super::evidence::Evidence;
 use super::place::{Place, place};
 use crate::infer::NEGLIGIBLE;
 use crate::kernel::Threshold;
+use crate::order;
 
 /// A size that is at least this much larger than the first one claimed is above it, in octaves.
 const ABOVE: f64 = 0.5;
@@ -103,7 +104,7 @@ impl Contest {
         }
         let risk = judged.iter().map(|(_, _, place)| place);
         let risk = risk.max_by(|a, b| a.cost_high.total_cmp(&b.cost_high)).cloned();
-        costs.sort_by(|a, b| b.cost.total_cmp(&a.cost));
+        order::sort_by(&mut costs, |a, b| b.cost.total_cmp(&a.cost));
         // A claim to win nowhere is tried at every size.
         let is_tried = threshold.is_never() || judged.iter().any(|(_, claimed, _)| *claimed);
         let verdict = match (too_low, too_high) {
@@ -112,7 +113,7 @@ impl Contest {
             (false, false) if is_sure && is_tried => ThresholdVerdict::Right,
             (false, false) => ThresholdVerdict::Undecided,
         };
-        costs.sort_by_key(|place| place.claimed != too_low);
+        order::sort_by_key(&mut costs, |place| place.claimed != too_low);
         let at = judged.iter().position(|(_, claimed, _)| *claimed);
         let below = at.map_or(judged.len(), |at| at).checked_sub(1);
         let above = at.and_then(|at| {

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::Ruling;
 use crate::calendar::date_and_time;
+use crate::order;
 use crate::report::{
     BaselineReport, Method, Report, RowReport, prose, readable_time, signed_percent,
 };
@@ -82,7 +83,7 @@ fn against(baseline: &BaselineReport) -> String {
 fn changes(report: &Report) -> Vec<&RowReport> {
     let mut rows: Vec<&RowReport> =
         report.rows.iter().filter(|row| row.change.change.is_some()).collect();
-    rows.sort_by(|a, b| {
+    order::sort_by(&mut rows, |a, b| {
         let change = |row: &RowReport| row.change.change.unwrap_or(0.0);
         change(b).total_cmp(&change(a))
     });

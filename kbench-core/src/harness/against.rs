@@ -7,6 +7,7 @@ use crate::Past;
 use crate::baseline::{Baseline, Comparison, Earlier, Machine, differences, values};
 use crate::cuda::{DeviceInfo, devices};
 use crate::environment::Environment;
+use crate::order;
 use crate::report::Report;
 use crate::store::{Store, StoreError, read_run};
 
@@ -138,7 +139,7 @@ fn earlier(store: &Store, baseline: &Report, judged: &Report) -> Earlier {
         }
     }
     // The baseline is the first of its moment.
-    found.sort_by_key(|(started, _)| *started);
+    order::sort_by_key(&mut found, |(started, _)| *started);
     let own = found.iter().position(|(started, _)| *started == baseline.started);
     Earlier {
         baseline: own.unwrap_or(0),

@@ -6,6 +6,7 @@ use std::ffi::OsString;
 use super::flags::{EXCLUSIVE, FLAGS, Flag, RESERVED, long, short};
 use crate::cuda::CACHE;
 use crate::environment::MACHINE;
+use crate::order;
 use crate::plan::nearest;
 use crate::store::HOME;
 
@@ -194,7 +195,7 @@ impl Arguments {
                 },
             }
         }
-        self.unknown_variables.sort();
+        order::sort(&mut self.unknown_variables);
         Ok(())
     }
 

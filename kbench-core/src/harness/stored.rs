@@ -7,6 +7,7 @@ use super::{Exit, Failure, Options, deliver};
 use crate::baseline::{Machine, Trends};
 use crate::calendar::date_and_time;
 use crate::environment::Environment;
+use crate::order;
 use crate::report::{self, Format, Report, RowKey, RowReport};
 use crate::store::{Store, merge, read_run};
 use crate::visible::on_one_line;
@@ -68,7 +69,7 @@ fn documents(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
             }
         }
     }
-    found.sort();
+    order::sort(&mut found);
     Ok(found)
 }
 

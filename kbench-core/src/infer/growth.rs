@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::estimate::CONFIDENCE;
 use super::interval::Interval;
 use super::test::{Mean, Test, student_quantile};
+use crate::order;
 
 /// A line through fewer points cannot miss any.
 const FEWEST_POINTS: usize = 3;
@@ -88,7 +89,7 @@ pub fn growth(points: &[GrowthPoint], caches: &[(&'static str, u64)]) -> Option<
         point.work > 0.0 && point.work.is_finite() && point.time.value.is_finite()
     };
     let mut points: Vec<GrowthPoint> = points.iter().filter(is_usable).copied().collect();
-    points.sort_by(|a, b| a.work.total_cmp(&b.work));
+    order::sort_by(&mut points, |a, b| a.work.total_cmp(&b.work));
     points.dedup_by_key(|point| point.work);
     if points.len() < FEWEST_POINTS {
         return None;

@@ -1,7 +1,8 @@
+use crate::order;
+
 /// Holm's step-down adjustment (Holm 1979): the chance of any false difference in a report stays below the level.
 pub fn holm(p: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    let order = order::positions(p.len(), &|a, b| p[a].total_cmp(&p[b]));
     let mut adjusted = vec![1.0; p.len()];
     let mut largest: f64 = 0.0;
     for (rank, index) in order.into_iter().enumerate() {

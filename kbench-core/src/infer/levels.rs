@@ -34,6 +34,7 @@
 
 use statrs::distribution::{ContinuousCDF, Normal};
 
+use crate::order;
 use crate::value::SplitMix;
 
 /// Random orders that a stretch is compared with.
@@ -112,7 +113,7 @@ pub fn levels(values: &[f64], rules: LevelRules) -> Vec<usize> {
         open.extend([from].into_iter().chain(cuts.iter().copied()).zip(ends));
         begins.extend(cuts);
     }
-    begins.sort_unstable();
+    order::sort(&mut begins);
     confirmed(&finite, begins, rules).into_iter().map(|begin| known[begin]).collect()
 }
 
@@ -275,8 +276,7 @@ impl Table {
 
 /// Normal scores of the ranks, cut at both ends; equal values share the middle of their ranks.
 fn normal_scores(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    let order = order::positions(values.len(), &|a, b| values[a].total_cmp(&values[b]));
     let mut scores = vec![0.0; values.len()];
     let mut below = 0;
     for equal in order.chunk_by(|a, b| values[*a] == values[*b]) {

@@ -1,8 +1,7 @@
 //! From samples to independent repetitions of their logarithms.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::measure::Measurement;
+use crate::order;
 use crate::worker::{Block, Sample, chain_of, is_contaminated};
 
 /// Segments that the blocks of a single launch are merged into: enough degrees of freedom for a t-test, and each long
@@ -186,14 +185,16 @@ impl Repetition {
 
 /// Launches are repetitions of a row when it is in several of them.
 fn scope(launches: &[&Vec<Block>]) -> Scope {
-    let mut launches_of: BTreeMap<usize, usize> = BTreeMap::new();
+    let mut earlier: Vec<usize> = Vec::new();
     for blocks in launches {
-        let rows = blocks.iter().flat_map(|block| block.samples.iter().map(|sample| sample.row));
-        for row in rows.collect::<BTreeSet<usize>>() {
-            *launches_of.entry(row).or_default() += 1;
+        let samples = blocks.iter().flat_map(|block| &block.samples);
+        let rows = order::distinct(samples.map(|sample| sample.row));
+        if rows.iter().any(|row| earlier.contains(row)) {
+            return Scope::Launches;
         }
+        earlier.extend(rows);
     }
-    if launches_of.values().any(|count| *count > 1) { Scope::Launches } else { Scope::Segments }
+    Scope::Segments
 }
 
 impl BlockRows {

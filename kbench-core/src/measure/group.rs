@@ -1,6 +1,6 @@
 //! Cells that are measured together, launch by launch.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::roster::{Roster, RosterCell};
@@ -10,6 +10,7 @@ use super::timetable::Timetable;
 use super::{Assignment, Isolation, Look, Measured, Onlooker, OpenCell, Outlook};
 use crate::check::Standing;
 use crate::kernel::Mode;
+use crate::order;
 use crate::watch::{Stage, Watch};
 use crate::worker::{LinkError, Order, Preparation, Reply, Request, RowCalibration};
 
@@ -38,7 +39,7 @@ pub(super) struct Group<'a> {
     /// Whether the worker of the current round ended before its time.
     pub(super) is_broken: bool,
     /// Cells and rows whose results were looked at after timing, and of which was counted what is counted.
-    pub(super) looked_at: BTreeSet<(usize, usize)>,
+    pub(super) looked_at: HashSet<(usize, usize)>,
     /// Why there can be no more launches.
     pub(super) ended: Option<String>,
     pub(super) order: Order,
@@ -66,7 +67,7 @@ impl<'a> Group<'a> {
             paces: Vec::new(),
             losses: Vec::new(),
             is_broken: false,
-            looked_at: BTreeSet::new(),
+            looked_at: HashSet::new(),
             ended: None,
             order: Order::new(assignment.seed.rotate_left(17), number),
         };
@@ -113,17 +114,17 @@ impl<'a> Group<'a> {
             let planned = &self.assignment.plan.cells[*cell];
             let mut calibrated: Vec<(usize, RowCalibration)> =
                 rows.iter().filter_map(|row| Some((*row, known[*row].calibration?))).collect();
-            calibrated.sort_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
-            let mut leaders: BTreeMap<Mode, RowCalibration> = BTreeMap::new();
+            order::sort_by(&mut calibrated, |a, b| a.1.estimate.total_cmp(&b.1.estimate));
+            let mut leaders: Vec<(Mode, RowCalibration)> = Vec::new();
             for (row, calibration) in calibrated {
                 let mode = planned.row_at(row).mode;
-                match leaders.get(&mode).filter(|leader| calibration.is_like(leader)) {
-                    Some(leader) => {
+                // Later ones are slower: the last of its mode is closest.
+                let leader = leaders.iter().rev().find(|(other, _)| *other == mode);
+                match leader.filter(|(_, leader)| calibration.is_like(leader)) {
+                    Some((_, leader)) => {
                         known[row].calibration = Some(calibration.with_calls_of(leader))
                     }
-                    None => {
-                        leaders.insert(mode, calibration);
-                    }
+                    None => leaders.push((mode, calibration)),
                 }
             }
             for row in 0..planned.rows.len().min(known.len()) {

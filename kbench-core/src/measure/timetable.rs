@@ -7,6 +7,7 @@ use super::group::Group;
 use super::roster::RosterCell;
 use super::schedule::{Costs, FEWEST_LAUNCHES, START_SHARE, interim_looks, launches};
 use super::{Isolation, Outlook, Spread};
+use crate::order;
 
 /// Seconds that the sentinels of one sample take, roughly; the first launch shows how wrong that is.
 const SENTINEL_SECONDS: f64 = 0.15e-3;
@@ -172,7 +173,9 @@ impl Group<'_> {
         let measurement = &self.measured.measurement;
         let found = self.assignment.judge.spreads(measurement, &self.standing(&open));
         let mut spreads: Vec<Spread> = found.into_iter().flatten().collect();
-        spreads.sort_by(|a, b| (a.launches / a.blocks).total_cmp(&(b.launches / b.blocks)));
+        order::sort_by(&mut spreads, |a, b| {
+            (a.launches / a.blocks).total_cmp(&(b.launches / b.blocks))
+        });
         let passed = timetable.begun.elapsed().as_secs_f64();
         let planned = passed + timetable.launches_left() * self.launch_seconds(timetable);
         let seconds = planned.min((timetable.end - timetable.begun).as_secs_f64());

@@ -1,7 +1,5 @@
 //! From findings to rows.
 
-use std::collections::BTreeMap;
-
 use super::changes::add_changes;
 use super::device::{add_ceiling, add_device};
 use super::key;
@@ -150,12 +148,7 @@ impl Finding<'_> {
             element: kernel.element.to_owned(),
             size: cell.size.name(kernel.axes),
             label: cell.size.label.map(str::to_owned),
-            axes: kernel
-                .axes
-                .iter()
-                .map(|axis| (*axis).to_owned())
-                .zip(cell.size.values.iter().copied())
-                .collect(),
+            axes: cell.size.values_of(kernel.axes, &|_| true),
             work: cell.work().ok().filter(|work| work.is_finite()),
             threads: key::threads(row),
             mode: row.mode.name().to_owned(),
@@ -327,13 +320,13 @@ fn raw(measured: &Measured, cell: usize, rows: usize) -> Vec<RawSamples> {
     for blocks in visits.filter(|blocks| !blocks.is_empty()) {
         found.iter_mut().for_each(|launches| launches.push(Vec::new()));
         for block in blocks {
-            let mut by_row: BTreeMap<usize, Vec<&Sample>> = BTreeMap::new();
-            for sample in &block.samples {
-                by_row.entry(sample.row).or_default().push(sample);
+            let mut by_row: Vec<Vec<&Sample>> = vec![Vec::new(); rows];
+            // Beyond the last row are those of an older program.
+            for sample in block.samples.iter().filter(|sample| sample.row < rows) {
+                by_row[sample.row].push(sample);
             }
-            for (row, samples) in by_row {
-                // Beyond the last row are those of an older program.
-                if let Some(launch) = found.get_mut(row).and_then(|launches| launches.last_mut()) {
+            for (launches, samples) in found.iter_mut().zip(by_row) {
+                if let Some(launch) = launches.last_mut().filter(|_| !samples.is_empty()) {
                     launch.push(samples);
                 }
             }

@@ -7,6 +7,7 @@ use super::style::Tone;
 use super::table::{Align, Cell, Table};
 use super::{BaselineReport, Method, Report, RowReport, Style, units};
 use crate::calendar::date_and_time;
+use crate::order;
 
 /// Rows that are shown at most; all are in the files.
 const MOST_ROWS: usize = 40;
@@ -19,7 +20,7 @@ pub(super) fn changes(report: &Report, style: Style) -> String {
     let mut shown: Vec<&RowReport> =
         compared.iter().copied().filter(|row| tone(row) != Tone::Plain).collect();
     let change = |row: &RowReport| row.change.change.unwrap_or(0.0);
-    shown.sort_by(|a, b| change(b).total_cmp(&change(a)));
+    order::sort_by(&mut shown, |a, b| change(b).total_cmp(&change(a)));
     let mut text = format!("\n{}\n", style.strong(&title(baseline)));
     let _ = writeln!(text, "{}", wrapped(&how(baseline)));
     if !shown.is_empty() {
@@ -101,7 +102,7 @@ fn counts(rows: &[&RowReport], baseline: &BaselineReport) -> String {
             None => parts.push((verdict.clone(), 1)),
         }
     }
-    parts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    order::sort_by_key(&mut parts, |(_, count)| std::cmp::Reverse(*count));
     parts.extend([
         ("new".to_owned(), baseline.fresh.len()),
         ("gone".to_owned(), baseline.gone.len()),

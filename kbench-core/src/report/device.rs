@@ -7,6 +7,7 @@ use super::{RowReport, units};
 use crate::cuda::{Ceilings, DeviceFigures, DeviceInfo, DeviceKernel};
 use crate::kernel::Mode;
 use crate::measure::{Measured, RowMeasured};
+use crate::order;
 
 /// The device of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -210,7 +211,7 @@ pub(super) fn add_ceiling(
         // counts that it does not exceed, or the fastest that there is.
         let mut faster: Vec<(String, f64)> =
             ceilings.matrix.iter().filter_map(|known| rate(&known.element)).collect();
-        faster.sort_by(|a, b| b.1.total_cmp(&a.1));
+        order::sort_by(&mut faster, |a, b| b.1.total_cmp(&a.1));
         faster.retain(|other| other.1 < own.1);
         let fits = faster.iter().find(|other| other.1 <= seconds).or(faster.last()).cloned();
         Some(fits.filter(|_| own.1 > IMPOSSIBLE * seconds).unwrap_or(own))

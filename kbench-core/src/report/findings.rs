@@ -7,7 +7,7 @@ use super::scaling_table::scaling_table;
 use super::sentences::transfers;
 use super::{KernelReport, Report, RowReport, ScalingReport, Status, Style};
 use crate::crossover::Crossover;
-use crate::kernel::Mode;
+use crate::order;
 
 /// What a report says of kernels as a whole.
 pub(super) struct Findings<'a> {
@@ -54,11 +54,7 @@ impl<'a> Findings<'a> {
 /// Tables of the variants that have several crossovers.
 fn crossovers(here: &[&Crossover], style: Style) -> String {
     let mut tables = String::new();
-    let mut variants: Vec<(&str, Mode)> =
-        here.iter().map(|f| (f.variant.as_str(), f.mode)).collect();
-    variants.sort_unstable();
-    variants.dedup();
-    for (variant, mode) in variants {
+    for (variant, mode) in order::distinct(here.iter().map(|f| (f.variant.as_str(), f.mode))) {
         let is_of = |found: &&Crossover| (found.variant.as_str(), found.mode) == (variant, mode);
         let found: Vec<&Crossover> = here.iter().copied().filter(is_of).collect();
         if found.len() < 2 {

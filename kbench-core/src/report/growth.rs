@@ -115,12 +115,9 @@ impl Way<'_> {
 
     fn held(&self) -> BTreeMap<String, usize> {
         let sizes: Vec<&Size> = self.cells.iter().map(|c| &self.pass.plan.cells[*c].size).collect();
-        let axes = self.pass.plan.cells[self.cells[0]].kernel.axes.iter().copied().enumerate();
-        let value = |(axis, name): (usize, &'static str)| {
-            let value = sizes[0].values[axis];
-            sizes.iter().all(|size| size.values[axis] == value).then(|| (name.to_owned(), value))
-        };
-        axes.filter_map(value).collect()
+        let axes = self.pass.plan.cells[self.cells[0]].kernel.axes;
+        let first = sizes[0];
+        first.values_of(axes, &|axis| sizes.iter().all(|s| s.values[axis] == first.values[axis]))
     }
 
     fn point(&self, index: usize, seen: &Observations, row: &Row) -> Option<GrowthPoint> {

@@ -1,6 +1,6 @@
 //! Lists of what there is, from constants alone.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::fmt::Write;
 
 use crate::plan::{Plan, Row};
@@ -37,12 +37,11 @@ pub fn list(plan: &Plan, format: ListFormat) -> String {
 /// Kernels with their element types and variants.
 pub fn list_kernels(plan: &Plan) -> String {
     let mut text = String::new();
-    let mut seen = BTreeSet::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for cell in &plan.cells {
-        let kernel = cell.kernel;
-        if seen.insert((kernel.path(), kernel.element)) {
-            let variants = variants(&cell.rows);
-            let _ = writeln!(text, "{} {}: {}", kernel.path(), kernel.element, variants.join(", "));
+        let name = format!("{} {}", cell.kernel.path(), cell.kernel.element);
+        if seen.insert(name.clone()) {
+            let _ = writeln!(text, "{name}: {}", variants(&cell.rows).join(", "));
         }
     }
     text
@@ -63,13 +62,12 @@ fn variants(rows: &[Row]) -> Vec<String> {
 /// Kernels with their sizes.
 pub fn list_sizes(plan: &Plan) -> String {
     let mut text = String::new();
-    let mut seen = BTreeSet::new();
+    let mut seen: HashSet<String> = HashSet::new();
     for cell in &plan.cells {
-        let kernel = cell.kernel;
-        let name = cell.size.name(kernel.axes);
-        if seen.insert((kernel.path(), name.clone())) {
+        let name = format!("{} {}", cell.kernel.path(), cell.size.name(cell.kernel.axes));
+        if seen.insert(name.clone()) {
             let label = cell.size.label.map(|label| format!(" ({label})")).unwrap_or_default();
-            let _ = writeln!(text, "{} {name}{label}", kernel.path());
+            let _ = writeln!(text, "{name}{label}");
         }
     }
     text

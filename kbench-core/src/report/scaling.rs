@@ -8,6 +8,7 @@ use crate::infer::{
 };
 use crate::kernel::Backend;
 use crate::measure::{Look, Pass};
+use crate::order;
 use crate::plan::Cell;
 
 /// A parallel variant at one size with several thread counts.
@@ -99,7 +100,7 @@ fn groups(cell: &Cell) -> Vec<Vec<(usize, usize)>> {
             None => groups.push(vec![(threads, row)]),
         }
     }
-    groups.iter_mut().for_each(|group| group.sort_unstable());
+    groups.iter_mut().for_each(|group| order::sort(group));
     groups
 }
 

@@ -8,6 +8,7 @@ use super::index::Index;
 use super::{GrowthReport, KernelReport, RowReport, ScalingReport, Status, sentences, units};
 use crate::crossover::Crossover;
 use crate::infer::{NEGLIGIBLE, Rank};
+use crate::order;
 
 /// From here on a difference pays for a second implementation; below, it is to be weighed.
 const WORTHWHILE: f64 = 0.10;
@@ -140,7 +141,9 @@ pub(super) fn recommendation(
 /// The winners by growing work: `a up to 64×64, b from 192×192 on`.
 fn by_size(rows: &[RowReport]) -> String {
     let mut cells: Vec<&[RowReport]> = rows.chunk_by(|a, b| a.size == b.size).collect();
-    cells.sort_by(|a, b| a[0].work.unwrap_or(0.0).total_cmp(&b[0].work.unwrap_or(0.0)));
+    order::sort_by(&mut cells, |a, b| {
+        a[0].work.unwrap_or(0.0).total_cmp(&b[0].work.unwrap_or(0.0))
+    });
     let mut parts: Vec<(&str, &RowReport, &RowReport)> = Vec::new();
     for cell in cells {
         let wins = |row: &&RowReport| matches!(row.rank, Some(Rank::Alone | Rank::Shared));

@@ -5,11 +5,10 @@
 //! they are multiplied by k (Bonferroni), so that the chance of any false difference in the whole report is still what was
 //! asked for.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use crate::hash::fnv64;
+use crate::order;
 use crate::plan::Partition;
-use crate::report::{PartReport, Report, RowKey, RowReport};
+use crate::report::{PartReport, Report, RowReport};
 
 /// Why runs do not make one report.
 #[derive(Debug, thiserror::Error)]
@@ -47,7 +46,7 @@ const MOST_SHARES: usize = 10_000;
 /// One report of several, which knows where each row is from, and what is missing.
 pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     // In whatever order files were named, the report is the same.
-    parts.sort_by(|a, b| (share(a), &a.run).cmp(&(share(b), &b.run)));
+    order::sort_by(&mut parts, |a, b| (share(a), &a.run).cmp(&(share(b), &b.run)));
     if let Some(merged) = parts.iter().find(|part| !part.parts.is_empty()) {
         return Err(MergeError::Merged { run: merged.run.clone() });
     }
@@ -76,9 +75,12 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
 
 /// Rows that no part was to measure: what one left out to another is not filtered out.
 fn filtered_out(parts: &[Report]) -> usize {
-    let own = |part: &Report| part.rows.iter().map(RowReport::key).collect::<BTreeSet<RowKey>>();
-    let all: BTreeSet<RowKey> = parts.iter().flat_map(own).collect();
-    let left = |part: &Report| part.filtered_out.saturating_sub(all.len() - own(part).len());
+    let count = |parts: &[Report]| {
+        order::distinct(parts.iter().flat_map(|part| part.rows.iter().map(RowReport::key))).len()
+    };
+    let all = count(parts);
+    let left =
+        |part: &Report| part.filtered_out.saturating_sub(all - count(std::slice::from_ref(part)));
     parts.iter().map(left).min().unwrap_or(0)
 }
 
@@ -90,32 +92,28 @@ fn share(report: &Report) -> u64 {
 
 fn refuse_repetitions(parts: &[Report]) -> Result<(), MergeError> {
     // A kernel is never split, and what is said of it as a whole is said once.
-    let mut known: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
-    for (number, part) in parts.iter().enumerate() {
+    let kernels = order::distinct(parts.iter().enumerate().flat_map(|(number, part)| {
         let machine = part.environment.machine.as_str();
-        for row in &part.rows {
-            let kernel = (row.kernel.as_str(), row.element.as_str(), machine);
-            if let Some(first) = known.insert(kernel, number).filter(|first| *first != number) {
-                return Err(MergeError::Twice {
-                    row: format!("{} {}", row.kernel, row.element),
-                    first: parts[first].run.clone(),
-                    second: part.run.clone(),
-                    machine: machine.to_owned(),
-                });
-            }
-        }
-    }
-    Ok(())
+        part.rows.iter().map(move |row| ([&row.kernel, &row.element, machine], number))
+    }));
+    let repeated = kernels.windows(2).find(|pair| pair[0].0 == pair[1].0);
+    repeated.map_or(Ok(()), |pair| {
+        let ([kernel, element, machine], first) = pair[0];
+        Err(MergeError::Twice {
+            row: format!("{kernel} {element}"),
+            first: parts[first].run.clone(),
+            second: parts[pair[1].1].run.clone(),
+            machine: machine.to_owned(),
+        })
+    })
 }
 
 /// Kernels that some part was to measure a share of, and that no part has.
 fn missing(parts: &[Report]) -> Vec<String> {
-    let there: BTreeSet<&str> =
-        parts.iter().flat_map(|part| part.rows.iter().map(|row| row.kernel.as_str())).collect();
+    let rows = parts.iter().flat_map(|part| &part.rows);
+    let there = order::distinct(rows.map(|row| &row.kernel));
     let wanted = parts.iter().flat_map(|part| &part.plan.kernels);
-    let missing: BTreeSet<&String> =
-        wanted.filter(|kernel| !there.contains(kernel.as_str())).collect();
-    missing.into_iter().cloned().collect()
+    order::distinct(wanted.filter(|kernel| !there.contains(kernel)).cloned())
 }
 
 fn warnings(parts: &[Report], missing: &[String]) -> Vec<String> {
@@ -137,9 +135,8 @@ fn warnings(parts: &[Report], missing: &[String]) -> Vec<String> {
         found.push(format!("kernels are missing: {}", missing.join(", ")));
     }
     let mut differ = |what: &str, of: fn(&Report) -> Option<String>| {
-        let values: BTreeSet<String> = parts.iter().filter_map(of).collect();
+        let values = order::distinct(parts.iter().filter_map(of));
         if values.len() > 1 {
-            let values: Vec<String> = values.into_iter().collect();
             found.push(format!("parts differ in their {what}: {}", values.join(", ")));
         }
     };

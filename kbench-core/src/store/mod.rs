@@ -31,6 +31,7 @@ pub(crate) use place::HOME;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::order;
 use crate::plan::nearest;
 use crate::report::{Report, json_compact};
 use file::Lock;
@@ -180,7 +181,7 @@ fn folders(folder: &Path) -> Vec<String> {
     let folders = entries.filter(|entry| entry.path().is_dir());
     let mut names: Vec<String> =
         folders.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
+    order::sort(&mut names);
     names
 }
 
@@ -192,7 +193,7 @@ fn documents(folder: &Path) -> Vec<(String, PathBuf)> {
         (!name.starts_with('.')).then_some((name, path))
     };
     let mut found: Vec<_> = entries.filter_map(|entry| document(entry.path())).collect();
-    found.sort();
+    order::sort(&mut found);
     found
 }
 

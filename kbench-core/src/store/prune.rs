@@ -1,7 +1,6 @@
 //! What a store throws away: old runs that have no name, programs that no baseline needs, and what a process that was
 //! killed left half written.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -53,7 +52,7 @@ impl Store {
     }
 
     fn prune_executables(&self) -> usize {
-        let mut needed: BTreeSet<String> = BTreeSet::new();
+        let mut needed: Vec<String> = Vec::new();
         for (_, path) in self.baseline_folders().iter().flat_map(|folder| documents(folder)) {
             let made =
                 fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str::<Made>(&t).ok());
@@ -64,7 +63,7 @@ impl Store {
             }
         }
         let is_needed = |path: &PathBuf| {
-            path.file_name().is_some_and(|name| needed.contains(name.to_string_lossy().as_ref()))
+            path.file_name().is_some_and(|name| needed.iter().any(|needed| *name == **needed))
         };
         let programs = files(&self.executables_folder()).into_iter();
         let unneeded = programs.filter(|path| !is_needed(path) && !is_young(path));

@@ -1,6 +1,6 @@
 //! From the sizes of an attribute to a list of sizes.
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use super::PlanError;
 use crate::kernel::{KernelEntry, Sizes, Values};
@@ -25,6 +25,21 @@ impl Size {
         let pairs: Vec<String> =
             axes.iter().zip(&self.values).map(|(axis, value)| format!("{axis}={value}")).collect();
         pairs.join(",")
+    }
+
+    /// The values of some axes, by name.
+    pub fn values_of(
+        &self,
+        axes: &[&str],
+        is_meant: &dyn Fn(usize) -> bool,
+    ) -> BTreeMap<String, usize> {
+        let mut values = BTreeMap::new();
+        for (axis, (name, value)) in axes.iter().zip(&self.values).enumerate() {
+            if is_meant(axis) {
+                values.insert((*name).to_owned(), *value);
+            }
+        }
+        values
     }
 
     /// The product of the axes, unless it is more than fits.

@@ -6,6 +6,7 @@ use super::super::{BaselineReport, Method, Report, RowReport, ShiftReport, units
 use super::plot::short;
 use super::text::{amount, count, escape, grouped, name, variant};
 use crate::calendar::date_and_time;
+use crate::order;
 
 const READING: &str = "The bar is the 95 % interval of the change in time, the dot its figure; right of the middle line is \
     slower. A change counts only when its verdict says so.";
@@ -47,7 +48,7 @@ pub(super) fn section(report: &Report) -> String {
         let verdict = row.change.change_verdict.as_deref().unwrap_or_default();
         verdict.ends_with("slower") || verdict.ends_with("faster")
     };
-    rows.sort_by(|a, b| {
+    order::sort_by(&mut rows, |a, b| {
         let worse = b.change.change.unwrap_or(0.0).total_cmp(&a.change.change.unwrap_or(0.0));
         is_decided(b).cmp(&is_decided(a)).then(worse)
     });

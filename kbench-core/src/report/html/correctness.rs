@@ -6,6 +6,7 @@ use super::super::{RowReport, Status, units};
 use super::plot::short;
 use super::series::Subject;
 use super::text::{cut, escape, grouped, last_segment, name};
+use crate::order;
 
 const READING: &str = "The dot is the relative error of the worst size on a logarithmic scale, the line at the right the \
     tolerance; a dot beyond it would be a failure. A wrong variant has an error and no time.";
@@ -49,7 +50,7 @@ pub(super) fn section(subjects: &[Subject<'_>]) -> String {
     if checks.is_empty() {
         return String::new();
     }
-    checks.sort_by(|a, b| {
+    order::sort_by(&mut checks, |a, b| {
         let key = |c: &Check<'_>| (c.failure().is_some(), c.share().unwrap_or(0.0));
         key(b).0.cmp(&key(a).0).then(key(b).1.total_cmp(&key(a).1))
     });
@@ -86,10 +87,7 @@ fn worst<'a>(subject: &'a Subject<'a>) -> Vec<Check<'a>> {
                 && (row.check.error.is_some() || matches!(row.status, Status::Failed(_)))
         };
         let rows: Vec<&RowReport> = subject.rows().filter(is_checked).collect();
-        let mut sizes: Vec<&str> = rows.iter().map(|row| row.size.as_str()).collect();
-        sizes.sort_unstable();
-        sizes.dedup();
-        let sizes = sizes.len();
+        let sizes = order::distinct(rows.iter().map(|row| row.size.as_str())).len();
         let all = rows.into_iter().map(|row| Check { subject, row, sizes });
         checks.extend(all.max_by(|a, b| {
             let key = |c: &Check<'_>| (c.failure().is_some(), c.share().unwrap_or(0.0));

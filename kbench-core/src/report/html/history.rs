@@ -5,6 +5,7 @@ use super::plot::{ACROSS, Axis, Plot, Ranged, UPWARD};
 use super::scale::{Scale, Spread};
 use super::text::{count, cut, escape, grouped, last_segment, name, short_variant, time_tick};
 use crate::calendar::date;
+use crate::order;
 
 const READING: &str = "Each point is a stored run, oldest at the left, with its 95 % interval; lower is faster. A vertical \
     line marks a run at which a new level begins.";
@@ -51,7 +52,7 @@ fn kernel(trend: &Trend) -> &str {
 /// Some of all rows, those of one kernel together.
 fn chosen<'a>(known: &[&'a Trend]) -> Vec<&'a Trend> {
     let mut order: Vec<&'a Trend> = known.to_vec();
-    order.sort_by_key(|trend| trend.changes.is_empty());
+    order::sort_by_key(&mut order, |trend| trend.changes.is_empty());
     let mut chosen: Vec<&'a Trend> = Vec::new();
     for trend in order {
         let own = chosen.iter().filter(|other| kernel(other) == kernel(trend)).count();
@@ -59,7 +60,7 @@ fn chosen<'a>(known: &[&'a Trend]) -> Vec<&'a Trend> {
             chosen.push(trend);
         }
     }
-    chosen.sort_by(|a, b| kernel(a).cmp(kernel(b)));
+    order::sort_by(&mut chosen, |a, b| kernel(a).cmp(kernel(b)));
     chosen
 }
 

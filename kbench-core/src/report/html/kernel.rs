@@ -1,6 +1,5 @@
 //! The section of one kernel and element type: what to take, and the plots that say why.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::super::{RowReport, Status, VariantSummary, device, units};
@@ -8,6 +7,7 @@ use super::plot::outline;
 use super::series::{COLOURS, Series, Subject};
 use super::text::{count, escape, last_segment, name, speedup};
 use super::{samples, scaling, speedup as speedups, throughput};
+use crate::order;
 
 /// With so many kernels or fewer, all are unfolded.
 const FEW: usize = 4;
@@ -194,23 +194,19 @@ fn list(title: &str, items: impl Iterator<Item = String>) -> String {
 
 /// What else is to be known of its rows, each remark once with the rows that it is about.
 fn remarks(subject: &Subject<'_>) -> String {
-    let mut about: BTreeMap<(bool, &str), Vec<&RowReport>> = BTreeMap::new();
+    let mut about: Vec<(bool, &str, &str)> = Vec::new();
     for row in subject.rows() {
         match &row.status {
-            Status::Failed(reason) => about.entry((false, reason)).or_default().push(row),
-            Status::Skipped(reason) => about.entry((true, reason)).or_default().push(row),
-            Status::Ok => {
-                for remark in &row.remarks {
-                    about.entry((true, remark)).or_default().push(row);
-                }
-            }
+            Status::Failed(reason) => about.push((false, reason, &row.variant)),
+            Status::Skipped(reason) => about.push((true, reason, &row.variant)),
+            Status::Ok => about.extend(row.remarks.iter().map(|r| (true, &**r, &*row.variant))),
         }
     }
-    let lines = about.iter().map(|((is_harmless, remark), rows)| {
-        let mut variants: Vec<&str> = rows.iter().map(|row| row.variant.as_str()).collect();
-        variants.sort_unstable();
-        variants.dedup();
-        let failed = if *is_harmless { "" } else { "FAILED: " };
+    order::sort(&mut about);
+    let lines = about.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)).map(|rows| {
+        let (is_harmless, remark, _) = rows[0];
+        let variants = order::distinct(rows.iter().map(|(_, _, variant)| *variant));
+        let failed = if is_harmless { "" } else { "FAILED: " };
         let number = count(rows.len(), "row", "rows");
         format!("{failed}{remark} ({number} of {})", variants.join(", "))
     });

@@ -12,6 +12,7 @@ use super::text::{
     count, cut, escape, last_segment, name, short_size, short_variant, speedup, variant,
 };
 use crate::infer::Rank;
+use crate::order;
 
 const READING: &str = "A cell is one size, work growing to the right: the best variant and how much faster it is than the \
     base, or `base` and how close the next one comes. Green is faster than the base, ochre slower, deeper is further; hatched \
@@ -178,7 +179,7 @@ fn class(step: i32) -> String {
 /// How many kernels and sizes there are, in words.
 pub(super) fn extent(subjects: &[Subject<'_>]) -> String {
     let cells: usize = subjects.iter().map(|subject| subject.cells().len()).sum();
-    let kernels: std::collections::BTreeSet<&str> = subjects.iter().map(|s| s.kernel).collect();
+    let kernels = order::distinct(subjects.iter().map(|subject| subject.kernel));
     format!(
         "{} in {} of kernel, element type and size",
         count(kernels.len(), "kernel", "kernels"),

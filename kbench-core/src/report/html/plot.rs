@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::scale::Scale;
 use super::text::escape;
+use crate::order;
 
 /// Width of a plot in units of its own, which are about pixels.
 const WIDTH: f64 = 390.0;
@@ -216,7 +217,7 @@ impl Plot {
 
     /// Labels beside the frame, moved apart where they would overlap.
     fn end_labels(&mut self) -> String {
-        self.labels.sort_by(|a, b| a.0.total_cmp(&b.0));
+        order::sort_by(&mut self.labels, |a, b| a.0.total_cmp(&b.0));
         let wanted: Vec<f64> = self.labels.iter().map(|label| label.0).collect();
         let heights = spread(&wanted, LABEL_HEIGHT, (UPWARD.1, UPWARD.0));
         let x = ACROSS.1 + 5.0;

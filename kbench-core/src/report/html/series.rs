@@ -1,10 +1,9 @@
 //! The rows of one kernel and element type, arranged for plots: what belongs on one line, and which lines belong together.
 
-use std::collections::BTreeSet;
-
 use super::super::{DeviceReport, KernelReport, Report, RowReport, ScalingReport, Status};
 use crate::crossover::Crossover;
 use crate::environment::Environment;
+use crate::order;
 
 /// Everything that a report says of one kernel and element type.
 pub(super) struct Subject<'a> {
@@ -141,7 +140,7 @@ impl<'a> Subject<'a> {
             }
         }
         let work = |cell: &[&RowReport]| cell[0].work.unwrap_or(0.0);
-        cells.sort_by(|a, b| work(a).total_cmp(&work(b)));
+        order::sort_by(&mut cells, |a, b| work(a).total_cmp(&work(b)));
         cells
     }
 
@@ -158,8 +157,7 @@ impl<'a> Subject<'a> {
 
     /// Its rows with figures, as lines.
     pub(super) fn series(&self) -> Vec<Series<'a>> {
-        let held: BTreeSet<&String> =
-            self.crossovers.iter().flat_map(|found| found.held.keys()).collect();
+        let held = order::distinct(self.crossovers.iter().flat_map(|found| found.held.keys()));
         let mut series: Vec<Series<'a>> = Vec::new();
         for row in self.rows().filter(|row| row.status == Status::Ok && row.work.is_some()) {
             let values = held.iter().filter_map(|axis| Some((axis, row.axes.get(*axis)?)));
@@ -185,7 +183,7 @@ impl<'a> Subject<'a> {
         }
         let work = |row: &RowReport| row.work.unwrap_or(0.0);
         for line in &mut series {
-            line.rows.sort_by(|a, b| work(a).total_cmp(&work(b)));
+            order::sort_by(&mut line.rows, |a, b| work(a).total_cmp(&work(b)));
         }
         series
     }

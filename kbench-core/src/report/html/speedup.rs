@@ -6,6 +6,7 @@ use super::scale::{Scale, Spread};
 use super::series::{COLOURS, Series, Side, Subject};
 use super::text::{amount, speedup, tick, variant};
 use crate::crossover::{Crossover, Winner};
+use crate::order;
 
 /// How to read these plots.
 pub(super) const READING: &str = "Above 1× a variant beats the base. The band is the 95 % interval; where it \
@@ -23,9 +24,7 @@ pub(super) fn plots(subject: &Subject<'_>, series: &[Series<'_>]) -> Vec<String>
         .iter()
         .filter(|s| s.rows.iter().any(|row| row.comparison.speedup.is_some()))
         .collect();
-    let mut sides: Vec<Side> = compared.iter().map(|series| series.side).collect();
-    sides.sort_unstable();
-    sides.dedup();
+    let sides: Vec<Side> = order::distinct(compared.iter().map(|series| series.side));
     let drawing = Drawing { subject, series: &compared, is_one_of_many: sides.len() > 1 };
     sides.into_iter().map(|side| drawing.plot(side)).collect()
 }

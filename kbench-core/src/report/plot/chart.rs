@@ -2,6 +2,7 @@
 
 use super::canvas::{Canvas, Layer};
 use super::scale::{Scale, Tick};
+use crate::order;
 use crate::report::Style;
 use crate::report::style::Tone;
 
@@ -167,7 +168,7 @@ impl Chart {
     fn placed_labels(&self) -> Vec<Option<&Label>> {
         let mut sorted: Vec<(usize, &Label)> =
             self.labels.iter().map(|l| (HEIGHT - 1 - self.y.cell(l.figure), l)).collect();
-        sorted.sort_by_key(|(row, _)| *row);
+        order::sort_by_key(&mut sorted, |(row, _)| *row);
         let mut placed = vec![None; HEIGHT];
         let mut next = 0;
         for (i, (row, label)) in sorted.iter().enumerate() {

@@ -3,6 +3,7 @@
 use super::chart::{Chart, Label, shortened};
 use super::scale::{Tick, is_drawable};
 use super::series::MARKERS;
+use crate::order;
 use crate::report::kernel_table::bare_size;
 use crate::report::remarks::wrapped;
 use crate::report::style::Tone;
@@ -66,7 +67,7 @@ fn choice(found: Vec<&ScalingReport>) -> (Vec<&ScalingReport>, usize) {
     };
     let mut ranked: Vec<(usize, &ScalingReport)> =
         found.iter().enumerate().map(|(index, found)| (rank(index), *found)).collect();
-    ranked.sort_by_key(|(rank, _)| *rank);
+    order::sort_by_key(&mut ranked, |(rank, _)| *rank);
     let left_out = ranked.len().saturating_sub(MOST);
     (ranked.into_iter().take(MOST).map(|(_, found)| found).collect(), left_out)
 }

@@ -2,6 +2,7 @@
 
 use super::scale::is_drawable;
 use crate::kernel::Mode;
+use crate::order;
 use crate::report::RowReport;
 use crate::report::style::Tone;
 
@@ -68,7 +69,7 @@ impl<'a> Series<'a> {
             }
         }
         for series in &mut all {
-            series.points.sort_by(|a, b| a.work.total_cmp(&b.work));
+            order::sort_by(&mut series.points, |a, b| a.work.total_cmp(&b.work));
         }
         let has_width = |series: &Series<'_>| {
             series.points.first().map(|p| p.work) != series.points.last().map(|p| p.work)
@@ -134,7 +135,7 @@ impl<'a> Choice<'a> {
                 if rank == Importance::Lesser { series.threads as f64 } else { series.last() };
             ranked.push((rank, -first, series));
         }
-        ranked.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
+        order::sort_by(&mut ranked, |a, b| a.0.cmp(&b.0).then(a.1.total_cmp(&b.1)));
         let mut choice =
             Choice { drawn: Vec::new(), left_out: Vec::new(), lesser: 0, several_threads };
         for (rank, _, series) in ranked {

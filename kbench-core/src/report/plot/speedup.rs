@@ -6,6 +6,7 @@ use super::chart::{Chart, Label, Mark, shortened};
 use super::scale::is_drawable;
 use super::series::{Choice, MARKERS, Series};
 use crate::crossover::{Crossover, Origin};
+use crate::order;
 use crate::report::remarks::wrapped;
 use crate::report::{Report, RowReport, Style, sentences, units};
 
@@ -183,20 +184,14 @@ struct Way {
 impl Way {
     /// Where crossovers were sought along several ways, or the sizes are a grid, the way with most sizes; else all.
     fn of(rows: &[&RowReport], crossovers: &[&Crossover]) -> Self {
-        let mut ways: Vec<&BTreeMap<String, usize>> =
-            crossovers.iter().map(|found| &found.held).collect();
-        ways.sort_unstable();
-        ways.dedup();
+        let mut ways = order::distinct(crossovers.iter().map(|found| &found.held));
         let along_grid = along_grid(rows);
         if ways.len() < 2 {
             ways = along_grid.iter().collect();
         }
         let sizes = |held: &BTreeMap<String, usize>| {
-            let mut sizes: Vec<&str> =
-                rows.iter().filter(|row| is_held(row, held)).map(|row| row.size.as_str()).collect();
-            sizes.sort_unstable();
-            sizes.dedup();
-            sizes.len()
+            let rows = rows.iter().filter(|row| is_held(row, held));
+            order::distinct(rows.map(|row| row.size.as_str())).len()
         };
         // Of several with as many the last, whose held axes are largest.
         let best = ways.iter().max_by_key(|held| sizes(held));
@@ -219,30 +214,20 @@ fn is_held(row: &RowReport, held: &BTreeMap<String, usize>) -> bool {
 /// The ways along the axis with most values, when the listed sizes are all combinations of several values of several axes.
 fn along_grid(rows: &[&RowReport]) -> Vec<BTreeMap<String, usize>> {
     let listed = rows.iter().filter(|row| row.origin == Origin::Listed);
-    let mut sizes: Vec<&BTreeMap<String, usize>> = listed.map(|row| &row.axes).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    let mut values: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (axis, value) in sizes.iter().flat_map(|axes| axes.iter()) {
-        values.entry(axis).or_default().push(*value);
-    }
-    for of_axis in values.values_mut() {
-        of_axis.sort_unstable();
-        of_axis.dedup();
-    }
-    let combinations = values.values().map(Vec::len).fold(1, usize::saturating_mul);
-    let several = values.values().filter(|of_axis| of_axis.len() > 1).count();
-    let longest = values.iter().max_by_key(|(_, of_axis)| of_axis.len());
-    let Some((along, _)) = longest.filter(|_| several > 1 && combinations == sizes.len()) else {
+    let sizes = order::distinct(listed.map(|row| &row.axes));
+    let values = order::distinct(sizes.iter().flat_map(|axes| axes.iter()));
+    let values: Vec<&[(&String, &usize)]> = values.chunk_by(|a, b| a.0 == b.0).collect();
+    let combinations = values.iter().map(|of_axis| of_axis.len()).fold(1, usize::saturating_mul);
+    let several = values.iter().filter(|of_axis| of_axis.len() > 1).count();
+    let longest = values.iter().max_by_key(|of_axis| of_axis.len());
+    let Some(longest) = longest.filter(|_| several > 1 && combinations == sizes.len()) else {
         return Vec::new();
     };
+    let along = longest[0].0;
     let held = |axes: &&BTreeMap<String, usize>| {
         let mut held = (*axes).clone();
-        held.remove(*along);
+        held.remove(along);
         held
     };
-    let mut ways: Vec<BTreeMap<String, usize>> = sizes.iter().map(held).collect();
-    ways.sort_unstable();
-    ways.dedup();
-    ways
+    order::distinct(sizes.iter().map(held))
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::inert::{code, prose};
 use super::kernel::variant;
 use crate::calendar::date_and_time;
+use crate::order;
 use crate::report::{Method, Report, RowReport, units};
 
 /// Lines of the table that are not folded.
@@ -28,7 +29,7 @@ pub(super) fn changes(report: &Report) -> String {
     text += ".\n\n";
     let mut rows: Vec<(f64, &RowReport)> =
         report.rows.iter().filter_map(|row| Some((row.change.change?, row))).collect();
-    rows.sort_by(|a, b| b.0.total_cmp(&a.0));
+    order::sort_by(&mut rows, |a, b| b.0.total_cmp(&a.0));
     let lines: Vec<String> = rows.iter().map(|(change, row)| line(*change, row)).collect();
     let (shown, folded) = lines.split_at(lines.len().min(SHOWN));
     if !shown.is_empty() {
