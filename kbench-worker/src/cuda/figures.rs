@@ -156,4 +156,20 @@ mod tests {
         let kept = serde_json::to_vec(&ceilings).expect("numbers");
         assert_eq!(serde_json::from_slice::<Ceilings>(&kept).expect("the same"), ceilings);
     }
+
+    #[test]
+    fn a_low_clock_is_throttling_unless_a_power_cap_explains_it() {
+        const POWER_CAP: u64 = 0x4;
+        const HEAT: u64 = 0x20;
+        let is_throttled = |clock: f64, reasons: Option<u64>| {
+            let throttling = reasons.map(ThrottleReasons::from_bits);
+            let reading =
+                DeviceReading { clock_mhz: Some(clock), throttling, ..DeviceReading::default() };
+            reading.is_throttled(Some(1000.0))
+        };
+        assert!(is_throttled(740.0, None) && is_throttled(740.0, Some(0)));
+        assert!(!is_throttled(760.0, None) && !is_throttled(760.0, Some(0)));
+        assert!(!is_throttled(740.0, Some(POWER_CAP)));
+        assert!(is_throttled(1000.0, Some(HEAT)) && is_throttled(740.0, Some(HEAT | POWER_CAP)));
+    }
 }
