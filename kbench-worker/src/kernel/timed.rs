@@ -224,3 +224,21 @@ fn align() {
         std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_takes_as_long_as_all_its_batches() {
+        let mut batches = Vec::new();
+        let mut batch = |calls| {
+            batches.push(calls);
+            // Each takes longer than the one before.
+            Ok(Duration::from_nanos(10 * batches.len() as u64))
+        };
+        let time = in_batches(Calls { per_batch: 4, batches: 3 }, &mut batch).expect("no fault");
+        assert_eq!(time, Duration::from_nanos(10 + 20 + 30));
+        assert_eq!(batches, [4, 4, 4]);
+    }
+}
