@@ -1,7 +1,7 @@
 use std::time::Instant;
 
 use super::*;
-use crate::kernel::{Kernel, Location, Sizes};
+use crate::kernel::{Kernel, Location, Sizes, Values};
 use crate::registry::fixtures::{Double, base, cuda_variant_of_double, right, variant_of_double};
 
 fn registry() -> Registry {
@@ -168,4 +168,31 @@ fn a_row_is_compared_with_the_base_in_its_own_mode() {
     };
     assert_eq!(count(&device, Cell::is_base), modes.len());
     assert_eq!(count(&device, Cell::is_primary), 4, "one row of every variant is ranked");
+}
+
+#[test]
+fn a_share_has_all_element_types_of_its_kernels() {
+    let entry = |(name, line), (element_index, element)| -> &'static VariantEntry {
+        let location = Location { file: "demo.rs", line, column: 1 };
+        let sizes = Sizes::Grid(&[Values::List(&[16])]);
+        let kernel =
+            KernelEntry { name, element, element_index, location, sizes, ..*Double::ENTRY };
+        let kernel = Box::leak(Box::new(kernel));
+        Box::leak(Box::new(VariantEntry { kernel, name, ..*base() }))
+    };
+    let types = [(0, "f32"), (1, "f16"), (2, "bf16")];
+    let kernels = [("double", 1), ("triple", 2)];
+    let entries =
+        kernels.into_iter().flat_map(|kernel| types.map(|element| entry(kernel, element)));
+    let registry = Registry::of(entries).expect("fine");
+    let share = |partition: &str| -> Vec<String> {
+        let partition = Some(partition.parse().expect("valid"));
+        let selection = Selection { partition, ..Selection::default() };
+        let plan = Plan::new(&registry, &selection, &[], &[]).expect("a plan");
+        plan.rows().map(|(cell, row)| cell.row_name(row)).collect()
+    };
+    let all_of =
+        |kernel: &str| types.map(|(_, element)| format!("demo::{kernel}/{kernel}/{element}/n=16"));
+    assert_eq!(share("slice:1/2"), all_of("double"));
+    assert_eq!(share("slice:2/2"), all_of("triple"));
 }
