@@ -10,6 +10,8 @@ mod compare;
 mod exercise;
 mod gate;
 mod stage;
+#[cfg(test)]
+mod tests;
 
 pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};

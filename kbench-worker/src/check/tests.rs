@@ -1,0 +1,105 @@
+//! What the gate promises of data and of inputs.
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::*;
+use crate::kernel::{
+    Caller, Calls, Erased, Implementation, Kernel, KernelEntry, Routine, Sizes, Values,
+    VariantEntry, serial,
+};
+use crate::plan::Size;
+use crate::registry::fixtures::{Double, base, variant_of_double};
+use crate::value::{Fingerprint, Operand};
+
+thread_local! {
+    /// The inputs that were seen, as bits, by their length.
+    static SEEN: RefCell<BTreeMap<usize, BTreeSet<Vec<u32>>>> = RefCell::default();
+    /// Calls of [`late`].
+    static CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+#[test]
+fn every_awkward_size_is_checked_with_the_data_of_two_seeds() {
+    fn seeing() -> Box<dyn Routine> {
+        serial::<Double, _, _>(|reads, writes| {
+            let bits = reads.0.iter().map(|x| x.to_bits()).collect();
+            SEEN.with_borrow_mut(|seen| seen.entry(reads.0.len()).or_default().insert(bits));
+            reads.0.iter().zip(&mut writes.0).for_each(|(x, y)| *y = 2.0 * x);
+        })
+    }
+    let mut gate = Gate::new(Double::ENTRY, Some(base()), 1);
+    let check = gate.check_awkward(variant_of_double("seeing", 2, seeing), &mut |_| {});
+    assert!(check.outcome.is_ok(), "{:?}", check.outcome);
+    let awkward = awkward_sizes(Double::ENTRY, None).into_iter().map(|size| (size.values[0], 2));
+    let seen = SEEN.take().into_iter().map(|(length, inputs)| (length, inputs.len()));
+    assert_eq!(seen.collect::<Vec<_>>(), awkward.collect::<Vec<_>>());
+}
+
+/// An input that can be changed through a shared reference.
+struct Loose(Cell<u64>);
+
+impl Operand for Loose {
+    fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        fingerprint.add(self.0.get());
+    }
+}
+
+/// A kernel that has such an input and no output.
+struct Silent;
+
+impl Kernel for Silent {
+    type Axes = ();
+    type Reads = Loose;
+    type Writes = ();
+    type Arguments<'a> = &'a Loose;
+    const ENTRY: &'static KernelEntry = &KernelEntry {
+        name: "silent",
+        sizes: Sizes::Grid(&[Values::List(&[16])]),
+        parameters: &["x"],
+        outputs: &[],
+        reference: None,
+        definition: &Erased::<Self>::NEW,
+        ..*Double::ENTRY
+    };
+    fn axes(_: &[usize]) {}
+    fn inputs((): &()) -> (Loose, ()) {
+        (Loose(Cell::new(0)), ())
+    }
+    fn arguments<'a>(reads: &'a Loose, (): &'a mut ()) -> &'a Loose {
+        reads
+    }
+    fn restore((): &mut (), (): &()) {}
+}
+
+/// Changes its input from the third call on: a check has two.
+fn late() -> Box<dyn Routine> {
+    serial::<Silent, _, _>(|reads, ()| {
+        CALLS.set(CALLS.get() + 1);
+        if CALLS.get() > 2 {
+            reads.0.set(reads.0.get() + 1);
+        }
+    })
+}
+
+#[test]
+fn an_input_that_is_changed_only_while_calls_are_timed_is_found_afterwards() {
+    let implementation = Implementation::Host(late);
+    let variant = VariantEntry { kernel: Silent::ENTRY, implementation, ..*base() };
+    let (size, mut gate) = (Size::of([16]), Gate::new(Silent::ENTRY, None, 1));
+    let check = gate.check_size(&variant, &size, &mut |_| {});
+    assert!(check.outcome.is_ok(), "{:?}", check.outcome);
+    let (routine, mut data) = (late(), Silent::ENTRY.definition.data(&size.values, 1));
+    let timed = Timed {
+        variant: &variant,
+        routine: routine.as_ref(),
+        data: data.as_mut(),
+        caller: &Caller::Outside,
+        calls: Calls::once(10),
+    };
+    let found = gate.recheck(timed, None).expect_err("an input is changed").to_string();
+    assert_eq!(
+        found,
+        "right before timing but not after it: it changes an input that is not an output"
+    );
+}
