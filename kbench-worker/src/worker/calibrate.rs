@@ -325,4 +325,15 @@ mod tests {
         assert_eq!(row.shortened(0.5).calls, Calls { per_batch: 100, batches: 5 });
         assert_eq!(row.shortened(0.0).calls, Calls::once(1));
     }
+
+    #[test]
+    fn the_clocks_own_part_is_no_part_of_a_time() {
+        for (calls, limit, batches) in [(1, u64::MAX, 1), (10, u64::MAX, 1), (40, 10, 4)] {
+            let sampling = Sampling { iterations: Some(calls), ..SAMPLING };
+            let row = found(25.0, limit, &sampling);
+            let sample = Duration::from_nanos(40 * batches + 25 * calls);
+            assert_eq!(row.per_call(sample), 25.0, "{calls} calls in {batches} batches");
+            assert_eq!(row.per_call(Duration::from_nanos(39)), 0.0, "less than the clock takes");
+        }
+    }
 }
