@@ -52,14 +52,40 @@ mod linux {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::env;
+    use std::hint::black_box;
+    use std::process::Command;
+
     use super::*;
 
     #[test]
     fn memory_is_counted_when_it_is_asked_for() {
         let before = in_use().expect("Linux tells");
-        let taken: Vec<u8> = std::hint::black_box(Vec::with_capacity(256 << 20));
+        let taken: Vec<u8> = black_box(Vec::with_capacity(256 << 20));
         let after = in_use().expect("Linux tells");
         assert!(after > before + (200 << 20), "{before} {after}");
         drop(taken);
+    }
+
+    /// Set in the process that is confined: a limit holds for all threads, so other tests should not have it.
+    const IS_CONFINED: &str = "KBENCH_TEST_IS_CONFINED";
+
+    #[test]
+    fn a_confined_process_is_refused_more_than_it_is_allowed() {
+        if env::var_os(IS_CONFINED).is_none() {
+            let name =
+                "system::memory::tests::a_confined_process_is_refused_more_than_it_is_allowed";
+            let program = env::current_exe().expect("this program");
+            let mut confined = Command::new(program);
+            let ended = confined.args([name, "--exact"]).env(IS_CONFINED, "1").output();
+            let ended = ended.expect("started");
+            let text = String::from_utf8_lossy(&ended.stdout);
+            assert!(ended.status.success() && text.contains("1 passed"), "{text}");
+            return;
+        }
+        confine(64 << 20);
+        // Nothing is written to it, so that no memory is taken where it is granted.
+        let is_granted = |bytes| black_box(&mut Vec::<u8>::new()).try_reserve_exact(bytes).is_ok();
+        assert!(is_granted(16 << 20) && !is_granted(256 << 20));
     }
 }
