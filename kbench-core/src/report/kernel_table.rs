@@ -267,4 +267,15 @@ mod tests {
         assert!(text.contains("±>1000 %") && text.contains("[<1e-6, >1e6]"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
     }
+
+    #[test]
+    fn a_row_that_failed_is_marked_in_its_line() {
+        let failed = RowReport { status: Status::Failed("an error".into()), ..row("wrong", 1) };
+        let text = KernelTable::new(&[row("right", 1), failed]).render(Style::PLAIN);
+        let is_marked = |variant| {
+            let line = text.lines().find(|line| line.contains(variant)).expect("a line");
+            line.trim_end().ends_with("FAILED")
+        };
+        assert!(is_marked("wrong") && !is_marked("right"), "{text}");
+    }
 }
