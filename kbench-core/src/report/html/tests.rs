@@ -130,6 +130,21 @@ fn a_real_run_is_shown_in_full() {
 }
 
 #[test]
+fn the_table_has_a_line_for_every_row_those_of_the_search_too() {
+    let report = small();
+    assert!(!report.searched.is_empty());
+    let page = html(&report, &[]);
+    let table = page.split("<table id=\"table\">").nth(1).expect("a table");
+    let lines = table.split("</table>").next().expect("its end").split("<tr>").skip(2);
+    let variants = |row: &RowReport| row.name.split_once('/').expect("a variant").1.to_owned();
+    let all: Vec<String> = report.rows.iter().chain(&report.searched).map(variants).collect();
+    assert_eq!(lines.clone().count(), all.len());
+    for (line, variant) in lines.zip(&all) {
+        assert!(line.contains(&format!("/{variant}")), "{variant} in {line}");
+    }
+}
+
+#[test]
 fn a_page_loads_nothing() {
     let page = html(&small(), &[trend("demo::saxpy/saxpy/f32/n=1")]);
     for word in ["http://", "https://", "src=", "@import", "url(", "<link", "fetch("] {
