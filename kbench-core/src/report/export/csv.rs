@@ -236,7 +236,11 @@ impl fmt::Display for Field {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, from_value, to_value};
+
+    use super::super::tests::fixture;
     use super::*;
+    use crate::report::row::tests::row;
 
     #[test]
     fn awkward_text_is_quoted_and_formulas_are_disarmed() {
@@ -255,5 +259,42 @@ mod tests {
             time_high_ns,speedup,speedup_low,speedup_high,p,p_adjusted,verdict,bytes_per_s,flops_per_s,\
             ceiling_share,error,tolerance";
         assert!(COLUMNS.join(",").starts_with(contract));
+    }
+
+    /// A row with a figure or a text of its own in every column that takes one.
+    fn distinct() -> RowReport {
+        let mut known = to_value(row("plain", 8)).expect("JSON");
+        for (index, column) in COLUMNS.into_iter().enumerate() {
+            let figure = Value::from(1000 + index);
+            let with = |value: Value| {
+                let mut changed = known.clone();
+                changed[column] = value;
+                from_value::<RowReport>(changed.clone()).is_ok().then_some(changed)
+            };
+            let changed = with(figure).or_else(|| with(format!("text{index}").into()));
+            known = changed.unwrap_or(known);
+        }
+        from_value(known).expect("a row")
+    }
+
+    /// JSON has the same names for figures, and cannot confuse them.
+    #[test]
+    fn every_value_stands_below_its_title() {
+        let row = distinct();
+        let json = to_value(&row).expect("JSON");
+        let text = csv(&Report { rows: vec![row], searched: Vec::new(), ..fixture() });
+        let mut lines = text.lines().map(|line| line.split(','));
+        let (titles, values) = (lines.next().expect("titles"), lines.next().expect("values"));
+        let mut compared = 0;
+        for (title, value) in titles.zip(values) {
+            let expected = match &json[title] {
+                Value::Number(number) => number.as_f64().expect("a figure").to_string(),
+                Value::String(text) => text.clone(),
+                _ => continue,
+            };
+            assert_eq!(value, expected, "{title}");
+            compared += 1;
+        }
+        assert!(compared > 70, "{compared}");
     }
 }
