@@ -196,6 +196,15 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_variant_fails_with_its_reason() {
+        let mut report = fixture();
+        report.rows[0].status = Status::Failed("its error is 3e-1".into());
+        let text = junit(&report);
+        assert!(text.contains("<failure type=\"check\" message=\"its error is 3e-1\">"), "{text}");
+        assert!(text.contains("tests=\"12\" failures=\"1\" errors=\"0\" skipped=\"3\""), "{text}");
+    }
+
+    #[test]
     fn what_xml_does_not_allow_is_not_there() {
         assert_eq!(escaped("a<b>&\"'\n\u{0}\u{1b}[31m\u{ffff}é🚀"), {
             "a&lt;b&gt;&amp;&quot;&apos;&#10;\u{fffd}\u{fffd}[31m\u{fffd}é🚀"
