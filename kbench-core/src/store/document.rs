@@ -45,9 +45,9 @@ pub fn read_document(text: &str) -> Result<Report, DocumentError> {
         true => DocumentError::Foreign,
         false => DocumentError::Text(error),
     })?;
-    let found = head.schema.and_then(|schema| schema.as_u64()).ok_or(DocumentError::Foreign)?;
+    let found = head.schema.ok_or(DocumentError::Foreign)?;
     let made_visible = || -> Result<(Value, bool), DocumentError> {
-        let mut value = serde_json::from_str(text).map_err(DocumentError::Text)?;
+        let mut value: Value = text.parse().map_err(DocumentError::Text)?;
         let is_changed = make_visible(&mut value, false);
         Ok((value, is_changed))
     };
@@ -55,7 +55,7 @@ pub fn read_document(text: &str) -> Result<Report, DocumentError> {
     match usize::try_from(found) {
         Ok(SCHEMA_NOW) if is_plain(text) => as_it_is(),
         Ok(SCHEMA_NOW) => match made_visible()? {
-            (value, true) => serde_json::from_value(value).map_err(DocumentError::Damaged),
+            (value, true) => rewritten(&value),
             // The text itself tells where it is damaged.
             (_, false) => as_it_is(),
         },
@@ -64,17 +64,29 @@ pub fn read_document(text: &str) -> Result<Report, DocumentError> {
             if let Some(document) = value.as_object_mut() {
                 UPGRADES[version - 1..].iter().for_each(|upgrade| upgrade(document));
             }
-            serde_json::from_value(value).map_err(DocumentError::Damaged)
+            rewritten(&value)
         }
         Ok(0) => Err(DocumentError::Foreign),
         _ => Err(DocumentError::Newer { found }),
     }
 }
 
+/// The run of a document that was changed after it was read.
+///
+/// It is written and read as text: `serde_json::from_value` would compile every type of a report a second time. Errors name
+/// no line and no column, because the user has never seen this text.
+fn rewritten(document: &Value) -> Result<Report, DocumentError> {
+    serde_json::from_str(&document.to_string()).map_err(|error| {
+        let text = error.to_string();
+        let reason = text.rsplit_once(" at line ").map_or(text.as_str(), |(reason, _)| reason);
+        DocumentError::Damaged(serde::de::Error::custom(reason))
+    })
+}
+
 /// What every version of a document has.
 #[derive(Deserialize)]
 struct Head {
-    schema: Option<Value>,
+    schema: Option<u64>,
 }
 
 /// Whether no text of a document can hold a character that terminals obey: as an escape, or as it is, which JSON forbids for
@@ -209,13 +221,16 @@ mod tests {
     }
 
     #[test]
-    fn damage_has_a_line_and_a_column() {
+    fn damage_has_a_line_and_a_column_of_the_text_that_was_given() {
         let written = write(&read_document(FIRST).expect("readable")).expect("written");
         for (from, to) in [("\"launches\": 2", "\"launches\": \"two\""), ("\"run\"", "\"rum\"")] {
             assert!(written.contains(from));
             let error = read_document(&written.replace(from, to)).expect_err(to).to_string();
             assert!(error.contains("damaged") && error.contains(" at line "), "{error}");
         }
+        let older = FIRST.replacen("\"is_base\":", "\"is_basis\":", 1);
+        let error = read_document(&older).expect_err("damaged").to_string();
+        assert!(error.ends_with("damaged: missing field `is_base`"), "{error}");
         let error = read_document(&written[..written.len() / 2]).expect_err("cut off").to_string();
         assert!(error.contains("cut off") && error.contains(" at line "), "{error}");
     }
