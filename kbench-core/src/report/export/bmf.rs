@@ -6,15 +6,15 @@
 
 use serde_json::{Map, Value, json};
 
+use super::indented::indented;
 use super::rows::{Timed, timed};
 use crate::report::Report;
 
 /// The report in Bencher Metric Format.
-pub(super) fn bmf(report: &Report) -> serde_json::Result<String> {
+pub(super) fn bmf(report: &Report) -> String {
     let rows = timed(report);
-    let all: Map<String, Value> =
-        rows.iter().map(|row| (row.name.to_string(), measures(row))).collect();
-    Ok(serde_json::to_string_pretty(&all)? + "\n")
+    let all: Value = rows.iter().map(|row| (row.name.to_string(), measures(row))).collect();
+    indented(&all.to_string()) + "\n"
 }
 
 fn measures(timed: &Timed<'_>) -> Value {
@@ -60,7 +60,7 @@ mod tests {
         let row = report.rows.iter_mut().find(|row| row.variant == "saxpy_rayon").expect("a row");
         row.comparison.speedup_high = Some(f64::INFINITY);
         let (time, low) = (row.time_ns.expect("a time"), row.time_low_ns.expect("an end"));
-        let all: Value = serde_json::from_str(&bmf(&report).expect("text")).expect("JSON");
+        let all: Value = serde_json::from_str(&bmf(&report)).expect("JSON");
         let name = "kernels::elementwise::saxpy::saxpy/saxpy_rayon,threads=1/f32/n=1024";
         assert_eq!(all[name]["latency"]["value"], json!(time));
         assert_eq!(all[name]["latency"]["lower_value"], json!(low));
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn awkward_names_are_all_there_and_rows_without_a_time_are_not() {
         let report = awkward();
-        let all: Value = serde_json::from_str(&bmf(&report).expect("text")).expect("JSON");
+        let all: Value = serde_json::from_str(&bmf(&report)).expect("JSON");
         assert_eq!(all.as_object().map(Map::len), Some(timed(&report).len()));
     }
 }

@@ -16,13 +16,14 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
+use super::indented::indented;
 use super::moment;
 use super::rows::{Named, Timed, listed};
 use crate::environment::Environment;
 use crate::report::{Report, Status};
 
 /// The report as google-benchmark would write it.
-pub(super) fn gbench(report: &Report) -> serde_json::Result<String> {
+pub(super) fn gbench(report: &Report) -> String {
     let mut families = Families::default();
     let mut entries = Vec::new();
     for named in listed(report) {
@@ -34,7 +35,7 @@ pub(super) fn gbench(report: &Report) -> serde_json::Result<String> {
         }
     }
     let document = json!({ "context": context(report), "benchmarks": entries });
-    Ok(serde_json::to_string_pretty(&document)? + "\n")
+    indented(&document.to_string()) + "\n"
 }
 
 /// Where an entry stands: its family, and its number therein.
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     fn entries(report: &Report) -> Vec<Value> {
-        let text = gbench(report).expect("text");
+        let text = gbench(report);
         let document: Value = serde_json::from_str(&text).expect("JSON");
         assert_eq!(document["context"]["json_schema_version"], 1);
         document["benchmarks"].as_array().expect("entries").clone()

@@ -6,13 +6,14 @@
 
 use serde_json::{Value, json};
 
+use super::indented::indented;
 use super::rows::{Timed, timed};
 use crate::report::{Report, units};
 
 /// The report as a list for github-action-benchmark.
-pub(super) fn github(report: &Report) -> serde_json::Result<String> {
-    let entries: Vec<Value> = timed(report).iter().map(entry).collect();
-    Ok(serde_json::to_string_pretty(&entries)? + "\n")
+pub(super) fn github(report: &Report) -> String {
+    let entries: Value = timed(report).iter().map(entry).collect();
+    indented(&entries.to_string()) + "\n"
 }
 
 fn entry(timed: &Timed<'_>) -> Value {
@@ -55,7 +56,7 @@ mod tests {
         let report = fixture();
         let row = &report.rows[0];
         let half = row.time_high_ns.zip(row.time_low_ns).map(|(high, low)| (high - low) / 2.0);
-        let all: Value = serde_json::from_str(&github(&report).expect("text")).expect("JSON");
+        let all: Value = serde_json::from_str(&github(&report)).expect("JSON");
         assert_eq!(all[0]["name"], row.name.as_str());
         assert_eq!((&all[0]["value"], &all[0]["unit"]), (&json!(row.time_ns), &json!("ns")));
         let range = all[0]["range"].as_str().and_then(|range| range.strip_prefix("± "));
@@ -66,7 +67,7 @@ mod tests {
     #[test]
     fn awkward_names_are_different_and_rows_without_a_time_are_not_there() {
         let report = awkward();
-        let all: Vec<Value> = serde_json::from_str(&github(&report).expect("text")).expect("JSON");
+        let all: Vec<Value> = serde_json::from_str(&github(&report)).expect("JSON");
         assert_eq!(all.len(), timed(&report).len());
         for (index, entry) in all.iter().enumerate() {
             assert!(all[..index].iter().all(|other| other["name"] != entry["name"]), "{entry}");

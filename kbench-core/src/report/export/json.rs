@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
+use super::indented::indented;
 use crate::report::Report;
 
 /// The run document, indented.
 pub fn json(report: &Report) -> serde_json::Result<String> {
-    Ok(serde_json::to_string_pretty(report)? + "\n")
+    Ok(indented(&serde_json::to_string(report)?) + "\n")
 }
 
 /// The same on one line, for files that nobody reads as they are.

@@ -11,6 +11,7 @@ mod csv;
 mod gbench;
 mod github;
 mod go;
+mod indented;
 mod json;
 mod junit;
 mod libtest;
@@ -141,10 +142,10 @@ pub fn export(report: &Report, trends: &[Trend], format: Format) -> serde_json::
         Format::Html => html(report, trends),
         Format::Go => go::go(report),
         Format::Libtest => libtest::libtest(report),
-        Format::Gbench => gbench::gbench(report)?,
-        Format::Criterion => return criterion::criterion(report).map(Exported::Tree),
-        Format::Bmf => bmf::bmf(report)?,
-        Format::Github => github::github(report)?,
+        Format::Gbench => gbench::gbench(report),
+        Format::Criterion => return Ok(Exported::Tree(criterion::criterion(report))),
+        Format::Bmf => bmf::bmf(report),
+        Format::Github => github::github(report),
         Format::Junit => junit::junit(report),
     };
     Ok(Exported::File(text))
