@@ -42,6 +42,7 @@ pub mod tuning;
 
 mod accelerator;
 mod calendar;
+mod settings;
 mod suite;
 mod workers;
 

@@ -8,6 +8,7 @@
 mod policy;
 mod summary;
 
+pub use crate::settings::SettingsError;
 pub use policy::{Policy, PolicyError};
 pub use summary::summary;
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use serde::Deserialize;
-
 use crate::plan::nearest;
+use crate::settings::{self, Mistake, Setting, SettingsError};
 
 /// Memory of a call may grow by this share where nobody says otherwise.
 const MEMORY: f64 = 0.20;
@@ -41,7 +40,7 @@ pub enum PolicyError {
     Octaves(f64),
     /// The file is not what it should be; the source tells where.
     #[error("its gate cannot be read: {0}")]
-    File(#[source] Box<toml::de::Error>),
+    File(#[source] SettingsError),
 }
 
 impl Policy {
@@ -81,65 +80,48 @@ impl Policy {
     /// [gate.kernels]
     /// saxpy = "1%"
     /// ```
-    pub fn with_file(self, text: &str) -> Result<Self, PolicyError> {
-        let file: File =
-            toml::from_str(text).map_err(|error| PolicyError::File(Box::new(error)))?;
-        let Table { explain, memory, crossover, kernels } = file.gate;
-        let mut own = self.kernels;
-        own.extend(kernels.into_iter().map(|(kernel, Limit(limit))| (kernel, limit)));
-        Ok(Policy {
-            time: self.time,
-            explain: explain.map(|Limit(limit)| limit).or(self.explain),
-            memory: memory.map_or(self.memory, |Limit(limit)| limit),
-            crossover: crossover.map_or(self.crossover, |Octaves(octaves)| octaves),
-            kernels: own,
-        })
-    }
-}
-
-/// The part of the file that is about the gate; the rest is for others.
-#[derive(Deserialize)]
-struct File {
-    #[serde(default)]
-    gate: Table,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Table {
-    explain: Option<Limit>,
-    memory: Option<Limit>,
-    crossover: Option<Octaves>,
-    #[serde(default)]
-    kernels: BTreeMap<String, Limit>,
-}
-
-/// A share, checked where it is read: so that an error has its line and column.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Limit(f64);
-
-impl TryFrom<String> for Limit {
-    type Error = PolicyError;
-
-    fn try_from(text: String) -> Result<Self, PolicyError> {
-        share(&text).map(Limit)
-    }
-}
-
-/// A number of octaves, checked likewise.
-#[derive(Deserialize)]
-#[serde(try_from = "f64")]
-struct Octaves(f64);
-
-impl TryFrom<f64> for Octaves {
-    type Error = PolicyError;
-
-    fn try_from(octaves: f64) -> Result<Self, PolicyError> {
-        match octaves.is_finite() && octaves >= 0.0 {
-            true => Ok(Octaves(octaves)),
-            false => Err(PolicyError::Octaves(octaves)),
+    pub fn with_file(mut self, text: &str) -> Result<Self, PolicyError> {
+        match self.read(text) {
+            Ok(()) => Ok(self),
+            Err(mistake) => Err(PolicyError::File(mistake.within(text))),
         }
+    }
+
+    /// Takes the limits of a file. Other tables than `gate` are for others.
+    fn read(&mut self, text: &str) -> Result<(), Mistake> {
+        let tables = settings::tables(text)?;
+        let Some(gate) = tables.get("gate") else { return Ok(()) };
+        for (key, value) in settings::table(gate)? {
+            match key.get_ref().as_ref() {
+                "explain" => self.explain = Some(limit(value)?),
+                "memory" => self.memory = limit(value)?,
+                "crossover" => self.crossover = octaves(value)?,
+                "kernels" => {
+                    for (kernel, value) in settings::table(value)? {
+                        self.kernels.insert(kernel.to_string(), limit(value)?);
+                    }
+                }
+                _ => {
+                    let known = ["explain", "memory", "crossover", "kernels"];
+                    return Err(settings::unknown(key, &known));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A share of the file.
+fn limit(setting: &Setting<'_>) -> Result<f64, Mistake> {
+    share(settings::text(setting)?).map_err(|error| Mistake::at(setting, error))
+}
+
+/// A number of octaves of the file.
+fn octaves(setting: &Setting<'_>) -> Result<f64, Mistake> {
+    let octaves = settings::number(setting)?;
+    match octaves.is_finite() && octaves >= 0.0 {
+        true => Ok(octaves),
+        false => Err(Mistake::at(setting, PolicyError::Octaves(octaves))),
     }
 }
 
@@ -201,11 +183,17 @@ mod tests {
         assert_eq!((policy.memory, policy.crossover, policy.explain), (0.1, 0.5, None));
         let limits = ["x::saxpy", "a::b::dot", "c::dot"].map(|kernel| policy.time_limit(kernel));
         assert_eq!(limits, [0.01, 0.2, 0.05]);
+        let whole = policy.clone().with_file("gate.crossover = 2").expect("fine");
+        assert_eq!((whole.crossover, whole.memory), (2.0, 0.1));
         for (text, part) in [
             ("[gate]\nmemroy = \"1%\"", "memroy"),
             ("[gate]\nmemory = \"much\"", "`much` is not a limit"),
             ("[gate]\ncrossover = nan", "number of octaves"),
             ("[gate]\ncrossover = -1.0", "number of octaves"),
+            ("[gate]\nmemory = 10", "integer, expected a string"),
+            ("[gate]\ncrossover = 'one'", "string, expected a number"),
+            ("[gate]\nkernels = ['saxpy']", "array, expected a table"),
+            ("gate = '5%'", "string, expected a table"),
             ("[gate", "cannot be read"),
         ] {
             let error = policy.clone().with_file(text).expect_err(part).to_string();

@@ -1,10 +1,9 @@
 //! `--worker`, and the foreign workers that `kbench.toml` lists.
 
-use serde::Deserialize;
-
 use super::file::nearest_file;
 use crate::foreign::ForeignProgram;
 use crate::plan::nearest;
+use crate::settings::{self, Mistake, Setting, SettingsError};
 
 /// The name by which none of the listed ones is wanted.
 const NONE: &str = "none";
@@ -111,67 +110,48 @@ pub(crate) struct Listed {
 /// command = ["python3", "kernels/python/numpy_variants.py"]   # in the folder of the file
 /// default = false                                             # only with --worker numpy
 /// ```
-pub(crate) fn listed(text: &str) -> Result<Vec<Listed>, Box<toml::de::Error>> {
-    #[derive(Deserialize)]
-    struct File {
-        #[serde(default)]
-        worker: Vec<Entry>,
-    }
-    let File { worker } = toml::from_str(text).map_err(Box::new)?;
-    Ok(worker
-        .into_iter()
-        .map(|Entry { name, command, default }| Listed {
-            program: ForeignProgram::new(name.0, command.0),
-            default,
-        })
-        .collect())
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Entry {
-    name: Name,
-    command: Words,
-    #[serde(default = "yes")]
-    default: bool,
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// A name, checked where it is read: so that an error has its line and column.
-#[derive(Deserialize)]
-#[serde(try_from = "String")]
-struct Name(String);
-
-impl TryFrom<String> for Name {
-    type Error = String;
-
-    fn try_from(name: String) -> Result<Self, String> {
-        let is_plain = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '=');
-        if !is_plain || name == NONE {
-            return Err(format!(
-                "`{name}` is no name for a worker: no blanks, no `=`, and not `{NONE}`"
-            ));
+pub(crate) fn listed(text: &str) -> Result<Vec<Listed>, SettingsError> {
+    let read = || -> Result<Vec<Listed>, Mistake> {
+        match settings::tables(text)?.get("worker") {
+            Some(workers) => settings::list(workers)?.iter().map(entry).collect(),
+            None => Ok(Vec::new()),
         }
-        Ok(Name(name))
+    };
+    read().map_err(|mistake| mistake.within(text))
+}
+
+/// One table `[[worker]]`.
+fn entry(setting: &Setting<'_>) -> Result<Listed, Mistake> {
+    let known = ["name", "command", "default"];
+    let table = settings::table(setting)?;
+    if let Some(key) = table.keys().find(|key| !known.contains(&key.get_ref().as_ref())) {
+        return Err(settings::unknown(key, &known));
+    }
+    let name = name(settings::required(setting, "name")?)?;
+    let command = command(settings::required(setting, "command")?)?;
+    let default = table.get("default").map_or(Ok(true), settings::flag)?;
+    Ok(Listed { program: ForeignProgram::new(name, command), default })
+}
+
+fn name<'t>(setting: &'t Setting<'_>) -> Result<&'t str, Mistake> {
+    let name = settings::text(setting)?;
+    let is_plain = !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || c == '=');
+    match is_plain && name != NONE {
+        true => Ok(name),
+        false => Err(Mistake::at(
+            setting,
+            format!("`{name}` is no name for a worker: no blanks, no `=`, and not `{NONE}`"),
+        )),
     }
 }
 
-/// A command, checked likewise.
-#[derive(Deserialize)]
-#[serde(try_from = "Vec<String>")]
-struct Words(Vec<String>);
-
-impl TryFrom<Vec<String>> for Words {
-    type Error = String;
-
-    fn try_from(words: Vec<String>) -> Result<Self, String> {
-        match words.is_empty() {
-            true => Err("a command has at least one word: [\"python3\", \"variants.py\"]".into()),
-            false => Ok(Words(words)),
-        }
+fn command(setting: &Setting<'_>) -> Result<Vec<String>, Mistake> {
+    match settings::list(setting)? {
+        [] => Err(Mistake::at(
+            setting,
+            "a command has at least one word: [\"python3\", \"variants.py\"]",
+        )),
+        words => words.iter().map(|word| settings::text(word).map(str::to_owned)).collect(),
     }
 }
 
@@ -264,6 +244,11 @@ mod tests {
             ("[[worker]]\nname = 'a'\ncommand = []", "at least one word"),
             ("[[worker]]\nname = 'a b'\ncommand = ['x']", "no name for a worker"),
             ("[[worker]]\nname = 'a'\ncommand = ['x']\nenv = 3", "unknown field `env`"),
+            ("[[worker]]\nname = 'a'\ncommand = 'x'", "string, expected an array"),
+            ("[[worker]]\nname = 'a'\ncommand = ['x', 1]", "integer, expected a string"),
+            ("[[worker]]\nname = 'a'\ncommand = ['x']\ndefault = 0", "expected true or false"),
+            ("[worker]\nname = 'a'\ncommand = ['x']", "table, expected an array"),
+            ("worker = [3]", "integer, expected a table"),
         ] {
             let error = listed(text).expect_err(reason).to_string();
             assert!(error.contains(reason) && error.contains("line "), "{error}");

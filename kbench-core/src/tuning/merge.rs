@@ -5,7 +5,10 @@
 
 use std::fmt;
 
+use toml::de::DeTable;
+
 use super::{FORMAT, TunedThreshold, TuningError};
+use crate::settings::{self, is_same_table};
 
 /// How a new file begins.
 const COMMENT: &str = "# Thresholds that `--tune` measured; `threshold = tuned(...)` and \
@@ -41,7 +44,9 @@ pub fn merge(existing: &str, new: &[TunedThreshold]) -> Result<String, TuningErr
         merged.push_str(blank_line);
         merged.push_str(&threshold.to_string());
     }
-    match existing.is_empty() || self::others(&merged).is_ok_and(|after| after == others) {
+    match existing.is_empty()
+        || self::others(&merged).is_ok_and(|after| is_same_table(&after, &others))
+    {
         true => Ok(merged),
         false => {
             let line = existing.lines().position(|line| line.contains("threshold"));
@@ -52,18 +57,13 @@ pub fn merge(existing: &str, new: &[TunedThreshold]) -> Result<String, TuningErr
 
 /// What the file says besides thresholds. The text is cut by lines, which is not all of TOML: this is how it is known that
 /// nothing else was touched.
-fn others(text: &str) -> Result<toml::Table, TuningError> {
-    let mut table: toml::Table = toml::from_str(text).map_err(|error| {
-        let before = text.get(..error.span().map_or(0, |span| span.start)).unwrap_or_default();
-        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
-        TuningError::Malformed {
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-            reason: error.message().to_owned(),
-        }
+fn others(text: &str) -> Result<DeTable<'_>, TuningError> {
+    let mut tables = settings::tables(text).map_err(|mistake| {
+        let (line, column) = mistake.place(text);
+        TuningError::Malformed { line, column, reason: mistake.reason }
     })?;
-    table.remove("threshold");
-    Ok(table)
+    tables.remove("threshold");
+    Ok(tables)
 }
 
 /// Refuses what this version might misunderstand.
