@@ -125,8 +125,9 @@ fn make_visible(value: &mut Value, is_sentence: bool) -> bool {
         Value::Object(fields) => {
             let mut is_changed = false;
             if fields.keys().any(|key| key.contains(is_obeyed)) {
-                let named = std::mem::take(fields).into_iter();
-                fields.extend(named.map(|(key, value)| (on_one_line(&key).into_owned(), value)));
+                for (key, value) in std::mem::take(fields) {
+                    fields.insert(on_one_line(&key).into_owned(), value);
+                }
                 is_changed = true;
             }
             for (key, value) in fields {

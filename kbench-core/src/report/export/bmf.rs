@@ -12,9 +12,11 @@ use crate::report::Report;
 
 /// The report in Bencher Metric Format.
 pub(super) fn bmf(report: &Report) -> String {
-    let rows = timed(report);
-    let all: Value = rows.iter().map(|row| (row.name.to_string(), measures(row))).collect();
-    indented(&all.to_string()) + "\n"
+    let mut all = Map::new();
+    for row in timed(report) {
+        all.insert(row.name.to_string(), measures(&row));
+    }
+    indented(&Value::Object(all).to_string()) + "\n"
 }
 
 fn measures(timed: &Timed<'_>) -> Value {

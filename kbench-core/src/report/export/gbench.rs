@@ -14,7 +14,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::indented::indented;
 use super::moment;
@@ -112,10 +112,12 @@ fn context(report: &Report) -> Value {
     let cache = |(level, kind, size): (u8, &str, Option<u64>)| {
         size.map(|size| json!({ "type": kind, "level": level, "size": size }))
     };
-    let skipped = listed(report).into_iter().filter_map(|named| match &named.row.status {
-        Status::Skipped(reason) => Some((named.name.to_string(), json!(reason))),
-        _ => None,
-    });
+    let mut skipped = Map::new();
+    for named in listed(report) {
+        if let Status::Skipped(reason) = &named.row.status {
+            skipped.insert(named.name.to_string(), json!(reason));
+        }
+    }
     json!({
         "date": moment(report.started) + "+00:00",
         "host_name": machine,
@@ -128,7 +130,7 @@ fn context(report: &Report) -> Value {
         "json_schema_version": 1,
         "kbench_version": report.environment.kbench,
         "kbench_run": report.run,
-        "kbench_skipped": skipped.collect::<serde_json::Map<_, _>>(),
+        "kbench_skipped": skipped,
     })
 }
 

@@ -1,7 +1,5 @@
 //! JSON: the versioned run document, and its rows as lines for other programs.
 
-use serde::Serialize;
-
 use super::indented::indented;
 use crate::report::Report;
 
@@ -15,21 +13,42 @@ pub fn json_compact(report: &Report) -> serde_json::Result<String> {
     Ok(serde_json::to_string(report)? + "\n")
 }
 
-/// A line that says what kind of thing it is, as cargo's own messages do.
-#[derive(Serialize)]
-struct Line<'a, T> {
-    reason: &'static str,
-    #[serde(flatten)]
-    content: &'a T,
-}
-
 /// One line of JSON for every row, then one for the run without its rows.
 pub fn json_rows(report: &Report) -> serde_json::Result<String> {
     let mut text = String::new();
     for row in report.rows.iter().chain(&report.searched) {
-        text += &(serde_json::to_string(&Line { reason: "row", content: row })? + "\n");
+        text += &line("row", &serde_json::to_string(row)?);
     }
-    let run = Line { reason: "run", content: &report.without_rows() };
-    text += &(serde_json::to_string(&run)? + "\n");
+    text += &line("run", &serde_json::to_string(&report.without_rows())?);
     Ok(text)
+}
+
+/// An object with a first field that says what it is, as cargo's own messages have one.
+fn line(reason: &str, object: &str) -> String {
+    let fields = object.strip_prefix('{').unwrap_or(object);
+    format!("{{\"reason\":\"{reason}\",{fields}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::Value;
+
+    use super::super::tests::fixture;
+    use super::*;
+
+    #[test]
+    fn a_line_is_its_reason_and_then_the_row_or_the_run() {
+        let report = fixture();
+        let text = json_rows(&report).expect("text");
+        let lines: Vec<&str> = text.lines().collect();
+        let (run, rows) = lines.split_last().expect("lines");
+        assert_eq!(rows.len(), report.rows.len() + report.searched.len());
+        for (line, row) in rows.iter().zip(report.rows.iter().chain(&report.searched)) {
+            assert!(line.starts_with(r#"{"reason":"row","name":""#), "{line}");
+            let line: Value = line.parse().expect("JSON");
+            assert_eq!(line["name"], row.name.as_str());
+        }
+        assert!(run.starts_with(r#"{"reason":"run","schema":"#), "{run}");
+        assert_eq!(run.parse::<Value>().expect("JSON")["run"], report.run.as_str());
+    }
 }
