@@ -1,9 +1,7 @@
 //! What the stored runs of one machine say about a row, one after the other.
 
-use serde::{Deserialize, Serialize};
-
 /// A row over the stored runs of one machine, oldest first.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Trend {
     /// `module::path::kernel/variant/type/axis=value,axis=value`.
     pub name: String,
@@ -18,7 +16,7 @@ pub struct Trend {
 }
 
 /// A row in one run.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct TrendPoint {
     /// The run.
     pub run: String,
