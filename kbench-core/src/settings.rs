@@ -125,18 +125,23 @@ fn is_not(setting: &Setting<'_>, expected: &str) -> Mistake {
     Mistake::at(setting, format!("invalid type: {found}, expected {expected}"))
 }
 
-/// Whether two tables say the same, wherever in a text they say it.
-pub(crate) fn is_same_table(one: &DeTable<'_>, other: &DeTable<'_>) -> bool {
-    let is_in_other = |(key, value): (&Spanned<DeString<'_>>, &Setting<'_>)| {
-        other.get(key.as_ref().as_ref()).is_some_and(|there| is_same(value, there))
-    };
-    one.len() == other.len() && one.iter().all(is_in_other)
+/// Whether two files say the same, wherever in a text they say it, apart from one key.
+pub(crate) fn is_same_apart_from(key: &str, one: &DeTable<'_>, other: &DeTable<'_>) -> bool {
+    let len = |table: &DeTable<'_>| table.len() - usize::from(table.contains_key(key));
+    let mut others = one.iter().filter(|(own, _)| own.get_ref() != key);
+    len(one) == len(other) && others.all(|(key, value)| is_in(other, key, value))
+}
+
+fn is_in(table: &DeTable<'_>, key: &Spanned<DeString<'_>>, value: &Setting<'_>) -> bool {
+    table.get(key.as_ref().as_ref()).is_some_and(|there| is_same(value, there))
 }
 
 /// Numbers are compared as they are written.
 fn is_same(one: &Setting<'_>, other: &Setting<'_>) -> bool {
     match (one.get_ref(), other.get_ref()) {
-        (DeValue::Table(one), DeValue::Table(other)) => is_same_table(one, other),
+        (DeValue::Table(one), DeValue::Table(other)) => {
+            one.len() == other.len() && one.iter().all(|(key, value)| is_in(other, key, value))
+        }
         (DeValue::Array(one), DeValue::Array(other)) => {
             one.len() == other.len() && one.iter().zip(other.iter()).all(|(a, b)| is_same(a, b))
         }
@@ -187,15 +192,19 @@ mod tests {
     }
 
     #[test]
-    fn tables_are_the_same_when_they_say_the_same() {
-        let first =
-            tables("a = [1, 2.5, nan]\nb.c = 'x'\nb.d = true\ne = 2026-11-17").expect("TOML");
-        let same = tables("# x\ne = 2026-11-17\na = [1,2.5,nan]\n[b]\nd = true\nc = \"x\"");
-        assert!(is_same_table(&first, &same.expect("TOML")));
-        for other in
-            ["", "a = [1, 2.5]", "a = [1, 2.5, nan]\nb.c = 'y'\nb.d = true\ne = 2026-11-17"]
+    fn files_are_the_same_when_they_say_the_same() {
+        let first = "a = [1, 2.5, nan]\nb.c = 'x'\nb.d = true\ne = 2026-11-17";
+        let is_same = |other: &str| {
+            let read = |text| tables(text).expect("TOML");
+            is_same_apart_from("our", &read(first), &read(other))
+        };
+        assert!(is_same("# x\ne = 2026-11-17\na = [1,2.5,nan]\n[b]\nd = true\nc = \"x\""));
+        assert!(is_same(&format!("our = 3\n{first}")));
+        assert!(!is_same(&format!("her = 3\n{first}")));
+        for (from, to) in
+            [("nan", "inf"), (", nan", ""), ("'x'", "'y'"), ("b.c", "b.f"), ("e =", "our =")]
         {
-            assert!(!is_same_table(&first, &tables(other).expect("TOML")), "{other}");
+            assert!(!is_same(&first.replace(from, to)), "{from} {to}");
         }
     }
 }

@@ -1,10 +1,8 @@
 //! `kbench.toml`, as each of its readers sees it.
 
-use toml::de::DeTable;
-
 use crate::gate::Policy;
 use crate::harness::doorway::listed;
-use crate::settings::{is_same_table, tables};
+use crate::settings::{is_same_apart_from, tables};
 use crate::tuning::{TunedThreshold, merge};
 
 /// What the macros read at compile time. A crate of macros cannot be linked, but this part of it is one file that depends on
@@ -51,13 +49,6 @@ fn threshold(function: &str) -> TunedThreshold {
     }
 }
 
-/// The tables of a file that hold no thresholds.
-fn others(text: &str) -> DeTable<'_> {
-    let mut tables = tables(text).expect("what is merged is TOML");
-    tables.remove("threshold");
-    tables
-}
-
 /// What holds for a file that thresholds were put into.
 fn agree(text: &str, merged: &str, new: &[TunedThreshold]) {
     assert_eq!(merge(merged, new).as_deref(), Ok(merged), "a second time changes nothing");
@@ -71,7 +62,8 @@ fn agree(text: &str, merged: &str, new: &[TunedThreshold]) {
         assert!(merged.starts_with(text), "what others wrote is gone: {merged}");
     }
     if !is_blank {
-        let is_same = is_same_table(&others(text), &others(merged));
+        let read = |text| tables(text).expect("what is merged is TOML");
+        let is_same = is_same_apart_from("threshold", &read(text), &read(merged));
         assert!(is_same, "what others wrote means something else: {merged}");
     }
     if reader::entries(text).is_ok() {

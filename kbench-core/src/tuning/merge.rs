@@ -8,7 +8,7 @@ use std::fmt;
 use toml::de::DeTable;
 
 use super::{FORMAT, TunedThreshold, TuningError};
-use crate::settings::{self, is_same_table};
+use crate::settings::{self, is_same_apart_from};
 
 /// How a new file begins.
 const COMMENT: &str = "# Thresholds that `--tune` measured; `threshold = tuned(...)` and \
@@ -20,7 +20,7 @@ const COMMENT: &str = "# Thresholds that `--tune` measured; `threshold = tuned(.
 /// new ones for the same, the last counts. The others are appended.
 pub fn merge(existing: &str, new: &[TunedThreshold]) -> Result<String, TuningError> {
     check_format(existing)?;
-    let others = others(existing)?;
+    let before = tables(existing)?;
     let new = last_of_each(new)?;
     let (existing, mut merged) = match existing.trim().is_empty() {
         true => ("", format!("{COMMENT}\nformat = {FORMAT}\n")),
@@ -44,9 +44,9 @@ pub fn merge(existing: &str, new: &[TunedThreshold]) -> Result<String, TuningErr
         merged.push_str(blank_line);
         merged.push_str(&threshold.to_string());
     }
-    match existing.is_empty()
-        || self::others(&merged).is_ok_and(|after| is_same_table(&after, &others))
-    {
+    // The text is cut by lines, which is not all of TOML: this is how it is known that nothing else was touched.
+    let is_kept = |after: DeTable<'_>| is_same_apart_from("threshold", &after, &before);
+    match existing.is_empty() || tables(&merged).is_ok_and(is_kept) {
         true => Ok(merged),
         false => {
             let line = existing.lines().position(|line| line.contains("threshold"));
@@ -55,15 +55,12 @@ pub fn merge(existing: &str, new: &[TunedThreshold]) -> Result<String, TuningErr
     }
 }
 
-/// What the file says besides thresholds. The text is cut by lines, which is not all of TOML: this is how it is known that
-/// nothing else was touched.
-fn others(text: &str) -> Result<DeTable<'_>, TuningError> {
-    let mut tables = settings::tables(text).map_err(|mistake| {
+/// What the file says.
+fn tables(text: &str) -> Result<DeTable<'_>, TuningError> {
+    settings::tables(text).map_err(|mistake| {
         let (line, column) = mistake.place(text);
         TuningError::Malformed { line, column, reason: mistake.reason }
-    })?;
-    tables.remove("threshold");
-    Ok(tables)
+    })
 }
 
 /// Refuses what this version might misunderstand.
