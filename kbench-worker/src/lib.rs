@@ -37,6 +37,8 @@ pub mod worker;
 #[doc(hidden)]
 pub mod hash;
 #[doc(hidden)]
+pub mod json;
+#[doc(hidden)]
 pub mod nearest;
 #[doc(hidden)]
 pub mod order;

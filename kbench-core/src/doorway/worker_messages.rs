@@ -28,12 +28,12 @@ pub fn worker_messages(bytes: &[u8]) {
     let mut worker = Worker::new(&registry);
     let mut replies = Vec::new();
     for line in text.lines() {
-        match serde_json::from_str::<Request>(line) {
+        match Request::from_json(line) {
             // Whoever asks for this is the user, and it starts programs.
             Ok(Request::Announce(_)) | Err(_) => {}
             Ok(request) => worker.answer(&request, &mut |_| {}),
         }
-        replies.extend(serde_json::from_str::<Reply>(line));
+        replies.extend(Reply::from_json(line));
     }
     if !replies.is_empty() {
         control(&replies);

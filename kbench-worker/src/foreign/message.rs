@@ -113,8 +113,7 @@ pub(super) struct SampleAsked<'a> {
 }
 
 /// What a foreign worker answers.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(tag = "reply", rename_all = "snake_case")]
+#[derive(Clone, Debug)]
 pub(super) enum Answer {
     /// What it is made of.
     About { text: String },
@@ -130,7 +129,6 @@ pub(super) enum Answer {
     Failed {
         failure: String,
         /// Whether the worker is of no use any more.
-        #[serde(default)]
         ends: bool,
     },
     /// It cannot be done here, and that is nobody's fault.

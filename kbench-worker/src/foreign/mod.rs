@@ -13,6 +13,7 @@ mod partner;
 #[path = "no_partner.rs"]
 mod partner;
 mod program;
+mod reading;
 mod routine;
 mod worker;
 

@@ -121,7 +121,7 @@ impl Partner {
     }
 
     fn parse(&self, ask: &Ask<'_>, line: &[u8]) -> Result<Answer, Trouble> {
-        serde_json::from_slice(line).map_err(|error| {
+        Answer::from_bytes(line).map_err(|error| {
             let line = String::from_utf8_lossy(&line[..line.len().min(1000)]);
             let line = line.trim_end().chars().take(200).collect();
             Trouble::Nonsense { asked: ask.name(), line, error: Some(error) }

@@ -248,7 +248,7 @@ fn nothing_is_measured_while_a_worker_begins() {
         "cells": [{"kernel": "demo::double", "type": "f32", "size": [16],
                    "rows": [{"variant": "double", "threads": null}, {"variant": "slow", "threads": null}]}],
     });
-    let request: Request = serde_json::from_value(request).expect("a request");
+    let request = Request::from_json(&request.to_string()).expect("a request");
     let mut has_begun = None;
     Worker::new(&registry).answer(&request, &mut |_| {
         has_begun.get_or_insert_with(|| flag.exists());

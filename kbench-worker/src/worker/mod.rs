@@ -26,6 +26,7 @@ mod process;
 mod profile;
 mod protocol;
 mod quiet;
+mod reading;
 mod sentinel;
 #[cfg(unix)]
 mod serve;

@@ -14,6 +14,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use serde::de::Error;
+
 use super::link::{Launcher, Link, LinkError, conclude};
 use super::protocol::{Done, ForeignRequest, Reply, Request};
 use super::watchdog::USUAL_TIMEOUT;
@@ -280,7 +282,8 @@ fn failed_allocation(words: &str) -> Option<usize> {
 }
 
 fn parse(line: &[u8]) -> Result<Reply, LinkError> {
-    serde_json::from_slice(line).map_err(|error| {
+    let text = std::str::from_utf8(line).map_err(serde_json::Error::custom);
+    text.and_then(Reply::from_json).map_err(|error| {
         let line = String::from_utf8_lossy(&line[..line.len().min(1000)]);
         LinkError::Nonsense { line: line.trim_end().chars().take(200).collect(), error }
     })

@@ -20,7 +20,7 @@ pub const PROTOCOL: u32 = 2;
 
 /// What the controller asks for. A worker answers each request with any number of replies, of which the last one is
 /// [`Reply::Done`] or [`Reply::Refused`]; it ends when there are no more requests.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum Request {
     /// Make the data of some cells, and calibrate them if asked to. Gives [`Reply::Prepared`] for every cell.
@@ -33,7 +33,6 @@ pub enum Request {
     /// calls on a device. Gives [`Reply::Inspected`].
     Inspect {
         /// Whether rows on a processor are inspected, too.
-        #[serde(default = "yes")]
         processor: bool,
     },
     /// Compare results with the reference, without preparing anything. Gives [`Reply::Checked`] for every row.
@@ -64,10 +63,6 @@ impl<T> ForeignRequest<T> {
     pub(super) fn patience(&self) -> Duration {
         Duration::try_from_secs_f64(self.timeout_seconds).unwrap_or(USUAL_TIMEOUT)
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Which cells a launch is about.
@@ -188,8 +183,8 @@ pub struct CheckRequest {
 /// What was found about a row.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CheckedReply {
-    /// The row.
-    #[serde(flatten)]
+    /// The row. [`Reply::from_json`] reads it by itself.
+    #[serde(flatten, skip_deserializing)]
     pub place: Place,
     /// What is wrong with it.
     pub wrong: Option<WrongReply>,
@@ -259,7 +254,7 @@ pub struct VisitRow {
 }
 
 /// What a worker answers.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]
 pub enum Reply {
     /// Code of the user's is about to run, for the first time in this process or because the controller wants to know
@@ -304,7 +299,7 @@ pub enum Reply {
 }
 
 /// A row of a cell, or what makes the data of a cell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     /// Position among the cells of the request.
     pub cell: usize,
@@ -315,8 +310,8 @@ pub struct Place {
 /// A call that took too long.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OverdueReply {
-    /// Whose call it is.
-    #[serde(flatten)]
+    /// Whose call it is. [`Reply::from_json`] reads it by itself.
+    #[serde(flatten, skip_deserializing)]
     pub place: Place,
     /// How long it was waited for.
     pub seconds: f64,
@@ -341,8 +336,8 @@ pub struct PreparedCell {
 pub struct VisitedBlock {
     /// Position among the prepared cells.
     pub cell: usize,
-    /// The block.
-    #[serde(flatten)]
+    /// The block. [`Reply::from_json`] reads it by itself.
+    #[serde(flatten, skip_deserializing)]
     pub block: Block,
 }
 
@@ -527,7 +522,7 @@ mod tests {
                     "wash_out":1,"overhead":1.0,"estimate":{estimate},"returned_bytes":0,"preparation":0.0}}]}}"#
             )
         };
-        let read = |text: &str| serde_json::from_str::<Reply>(text).map_err(|e| e.to_string());
+        let read = |text: &str| Reply::from_json(text).map_err(|e| e.to_string());
         let one = r#"{"per_batch":1,"batches":1}"#;
         assert!(read(&sample("0.0", "1.0")).is_ok() && read(&prepared(one, "1.0")).is_ok());
         let many = r#"{"per_batch":18446744073709551615,"batches":2}"#;

@@ -79,7 +79,7 @@ fn answer(
             }
         };
         vigil.set_busy(true);
-        match serde_json::from_str::<Request>(&line) {
+        match Request::from_json(&line) {
             Ok(request) => worker.answer(&request, &mut say),
             Err(error) => say(Reply::Refused { reason: format!("not a request: {error}") }),
         }

@@ -450,7 +450,7 @@ fn workers_that_end_before_they_call_anybody_cost_one_row_and_not_all() {
 fn a_worker_that_makes_no_sense_costs_the_row_that_it_was_calling() {
     let babbles: Answers = |_, hear| {
         hear(calling(Some(0)));
-        let error = serde_json::from_str::<Reply>("hello").expect_err("no reply");
+        let error = Reply::from_json("hello").expect_err("no reply");
         Err(LinkError::Nonsense { line: "hello".into(), error })
     };
     let rest: Answers = |request, hear| {
@@ -486,7 +486,7 @@ fn the_document_shows_the_protocol_as_it_is() {
     assert_eq!(examples.len(), 2);
     for example in examples {
         let json = example.split("```").next().expect("an end");
-        let request: Request = serde_json::from_str(json).expect("a request");
+        let request = Request::from_json(json).expect("a request");
         let again = serde_json::to_value(&request).expect("JSON");
         assert_eq!(again, serde_json::from_str::<serde_json::Value>(json).expect("JSON"));
     }
@@ -495,7 +495,7 @@ fn the_document_shows_the_protocol_as_it_is() {
     for word in ["recheck", "inspect", "profile"] {
         let json = format!("{{\"request\":\"{word}\"}}");
         assert!(text.contains(&json));
-        serde_json::from_str::<Request>(&json).expect("a request");
+        Request::from_json(&json).expect("a request");
     }
     assert!(text.starts_with(&format!("# The worker protocol, version {PROTOCOL}\n")));
 }

@@ -371,7 +371,7 @@ impl Link for Dies<'_> {
             (Fate::DiesLater | Fate::DiesLaterInRow, Request::Measure(_)) => Reply::Called,
             (Fate::TalksNonsense, Request::Prepare(_)) => {
                 hear(at(Some(1)));
-                let error = serde_json::from_str::<Reply>("hello").expect_err("no reply");
+                let error = Reply::from_json("hello").expect_err("no reply");
                 return Err(LinkError::Nonsense { line: "hello".into(), error });
             }
             _ => return self.worker.ask(request, hear),

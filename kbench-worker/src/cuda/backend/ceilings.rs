@@ -8,6 +8,7 @@ use super::gpu::Gpu;
 use super::memory::{DeviceElement, DeviceSlice};
 use super::stopwatch::{INSTRUMENTS, Queue, Stopwatch};
 use crate::cuda::{Ceilings, GpuError, GpuResult, TypeRate};
+use crate::json;
 use crate::value::F8E4M3;
 
 /// Bytes that are read, written or copied: many times what caches hold.
@@ -31,7 +32,9 @@ impl Stopwatch {
         let info = self.gpu().info();
         let driver = info.driver.as_deref().unwrap_or(&info.cuda);
         let name = format!("ceilings/{}-{driver}-{EDITION}.json", info.uuid);
-        let kept = cache::read(&name).and_then(|kept| serde_json::from_slice(&kept).ok());
+        let kept = cache::read(&name).and_then(|kept| String::from_utf8(kept).ok());
+        let kept = kept.and_then(|kept| json::parse(&kept).ok());
+        let kept = kept.and_then(|kept| json::read(&kept).ok());
         if let Some(ceilings) = kept {
             return Ok(ceilings);
         }
