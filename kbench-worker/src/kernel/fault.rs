@@ -91,21 +91,31 @@ pub(crate) fn next_call() {
 
 /// Calls `code`; a panic becomes a [`Fault`] that carries its text and its place.
 pub fn guard<R>(code: impl FnOnce() -> R) -> Result<R, Fault> {
+    begin_guarded();
+    let result = catch_unwind(AssertUnwindSafe(code));
+    GUARDED.fetch_sub(1, Ordering::SeqCst);
+    result.map_err(fault_of_panic)
+}
+
+fn begin_guarded() {
     install_hook();
     next_call();
     GUARDED.fetch_add(1, Ordering::SeqCst);
     NOTED_HERE.take();
-    NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-    let result = catch_unwind(AssertUnwindSafe(code));
-    GUARDED.fetch_sub(1, Ordering::SeqCst);
-    result.map_err(|payload| {
-        let elsewhere = NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
-        let note = NOTED_HERE.take().or(elsewhere);
-        Fault::Panic {
-            message: text_of(payload.as_ref()).unwrap_or_else(|| "a panic without a text".into()),
-            location: note.map_or_else(|| "an unknown place".into(), |note| note.location),
-        }
-    })
+    take_noted();
+}
+
+fn fault_of_panic(payload: Box<dyn Any + Send>) -> Fault {
+    let elsewhere = take_noted();
+    let note = NOTED_HERE.take().or(elsewhere);
+    Fault::Panic {
+        message: text_of(payload.as_ref()).unwrap_or_else(|| "a panic without a text".into()),
+        location: note.map_or_else(|| "an unknown place".into(), |note| note.location),
+    }
+}
+
+fn take_noted() -> Option<Note> {
+    NOTED.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take()
 }
 
 fn install_hook() {

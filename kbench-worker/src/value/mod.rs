@@ -25,5 +25,6 @@ pub use plain::{Plain, PlainBytes, elements_of};
 pub use splitmix::SplitMix;
 
 pub use random::{
-    Distribution, constant, default_input, integers, normal, range, uniform, with_seed, zeros,
+    Distribution, DrawnValues, constant, default_input, integers, normal, range, uniform,
+    with_seed, zeros,
 };

@@ -153,7 +153,13 @@ scalar_operand! { f32 f64 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 isiz
 
 fn positions<T: Element>(elements: &[T], poison: Poison) -> Vec<usize> {
     let pattern = T::poison(poison).bits();
-    elements.iter().enumerate().filter(|(_, e)| e.bits() == pattern).map(|(i, _)| i).collect()
+    let mut positions = Vec::new();
+    for (i, element) in elements.iter().enumerate() {
+        if element.bits() == pattern {
+            positions.push(i);
+        }
+    }
+    positions
 }
 
 macro_rules! slice_operand {

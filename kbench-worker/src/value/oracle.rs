@@ -9,33 +9,29 @@ use super::{Element, F8E4M3, F8E5M2, Operand};
 #[derive(Debug)]
 pub struct Oracle<T> {
     value: T,
-    wide: Vec<f64>,
-    is_wide: bool,
+    wide: Option<Vec<f64>>,
 }
 
 impl<T: Clone> Oracle<T> {
     /// An argument that starts with the content of `value`.
     pub fn new(value: &T) -> Self {
-        Oracle { value: value.clone(), wide: Vec::new(), is_wide: false }
+        Oracle { value: value.clone(), wide: None }
     }
 }
 
 impl<T: Operand> Oracle<T> {
     /// Appends what the reference left in this argument; it is taken away from here, as a copy of a large array costs time.
     pub fn elements(&mut self, parts: &mut Vec<Vec<f64>>) {
-        if self.is_wide {
-            parts.push(std::mem::take(&mut self.wide));
-        } else {
-            self.value.elements(parts);
+        match &mut self.wide {
+            Some(wide) => parts.push(std::mem::take(wide)),
+            None => self.value.elements(parts),
         }
     }
+}
 
-    /// The `f64` twin of what the value has.
-    fn widen(&mut self, elements: impl FnOnce(&T) -> Vec<f64>) -> &mut [f64] {
-        self.wide = elements(&self.value);
-        self.is_wide = true;
-        &mut self.wide
-    }
+/// The `f64` twins of numbers.
+fn widened<T: Element>(numbers: &[T]) -> Vec<f64> {
+    numbers.iter().map(|number| number.to_f64()).collect()
 }
 
 /// Lends an [`Oracle`] as a parameter of type `P` of the reference.
@@ -89,12 +85,12 @@ macro_rules! widening {
     ($($type:ty)*) => {$(
         impl<'a> OracleArgument<'a, &'a [f64]> for Oracle<Vec<$type>> {
             fn lend(&'a mut self) -> &'a [f64] {
-                self.widen(|value| value.iter().map(|e| e.to_f64()).collect())
+                self.wide.insert(widened(&self.value))
             }
         }
         impl<'a> OracleArgument<'a, &'a mut [f64]> for Oracle<Vec<$type>> {
             fn lend(&'a mut self) -> &'a mut [f64] {
-                self.widen(|value| value.iter().map(|e| e.to_f64()).collect())
+                self.wide.insert(widened(&self.value))
             }
         }
         impl<'a> OracleArgument<'a, f64> for Oracle<$type> {
@@ -104,12 +100,12 @@ macro_rules! widening {
         }
         impl<'a> OracleArgument<'a, &'a f64> for Oracle<$type> {
             fn lend(&'a mut self) -> &'a f64 {
-                &self.widen(|value| vec![value.to_f64()])[0]
+                &self.wide.insert(vec![self.value.to_f64()])[0]
             }
         }
         impl<'a> OracleArgument<'a, &'a mut f64> for Oracle<$type> {
             fn lend(&'a mut self) -> &'a mut f64 {
-                &mut self.widen(|value| vec![value.to_f64()])[0]
+                &mut self.wide.insert(vec![self.value.to_f64()])[0]
             }
         }
     )*};

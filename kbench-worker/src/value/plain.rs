@@ -66,15 +66,16 @@ fn bytes_of<T: Element>(numbers: &[T]) -> Vec<u8> {
     bytes
 }
 
-/// The number of some bytes; none for a type that cannot be made from its bits.
-fn number_of<T: Element>(bytes: &[u8]) -> Option<T> {
+/// The bits of a number.
+#[inline]
+fn bits_of(bytes: &[u8]) -> u64 {
     let mut bits = [0; 8];
     if cfg!(target_endian = "little") {
         bits[..bytes.len()].copy_from_slice(bytes);
     } else {
         bits[8 - bytes.len()..].copy_from_slice(bytes);
     }
-    T::from_bits(u64::from_ne_bytes(bits))
+    u64::from_ne_bytes(bits)
 }
 
 /// The content of several operands, one after the other.
@@ -95,17 +96,23 @@ impl<'a> PlainBytes<'a> {
         if bytes.len() != size_of_val(numbers) {
             return false;
         }
-        let fits = |(bytes, number): (&[u8], &mut T)| number_of(bytes).map(|read| *number = read);
-        bytes.chunks_exact(size.max(1)).zip(numbers).all(|part| fits(part).is_some())
+        for (bytes, number) in bytes.chunks_exact(size.max(1)).zip(numbers) {
+            // None for a type that cannot be made from its bits.
+            let Some(read) = T::from_bits(bits_of(bytes)) else { return false };
+            *number = read;
+        }
+        true
     }
 }
 
 /// Elements of a type as `f64`, with their relative rounding error; none when there is no such type.
 pub fn elements_of(element: &str, bytes: &[u8]) -> Option<(Vec<f64>, f64)> {
     fn read<T: Element>(bytes: &[u8]) -> Option<(Vec<f64>, f64)> {
-        let numbers =
-            bytes.chunks_exact(size_of::<T>()).map(|bytes| Some(number_of::<T>(bytes)?.to_f64()));
-        Some((numbers.collect::<Option<_>>()?, T::ROUNDOFF))
+        let mut numbers = Vec::with_capacity(bytes.len() / size_of::<T>());
+        for bytes in bytes.chunks_exact(size_of::<T>()) {
+            numbers.push(T::from_bits(bits_of(bytes))?.to_f64());
+        }
+        Some((numbers, T::ROUNDOFF))
     }
     macro_rules! by_name {
         ($($type:ty)*) => {

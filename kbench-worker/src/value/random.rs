@@ -7,7 +7,6 @@
 use std::cell::Cell;
 use std::f64::consts::TAU;
 use std::ops::Range;
-use std::thread::ScopedJoinHandle;
 
 use super::splitmix::SplitMix;
 use super::{Element, F8E4M3, F8E5M2};
@@ -49,40 +48,65 @@ fn next_stream() -> SplitMix {
 )]
 pub trait Distribution: Sized {
     /// The values of `0..n`.
-    fn draw(n: usize, value: &(impl Fn(usize) -> f64 + Sync)) -> Self;
+    fn draw(n: usize, values: DrawnValues<'_>) -> Self;
 }
 
+/// Computes the values from some position on.
+pub type DrawnValues<'a> = &'a (dyn Fn(usize, &mut [f64]) + Sync);
+
 impl<T: Element> Distribution for Vec<T> {
-    fn draw(n: usize, value: &(impl Fn(usize) -> f64 + Sync)) -> Self {
+    fn draw(n: usize, values: DrawnValues<'_>) -> Self {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        draw_on(cores, n, value)
+        draw_on(cores, n, values)
     }
 }
 
 /// The values of `0..n`, made by as many threads when they are many.
-fn draw_on<T: Element>(cores: usize, n: usize, value: &(impl Fn(usize) -> f64 + Sync)) -> Vec<T> {
-    assert_room::<T>(n);
-    let some = |range: Range<usize>| range.map(|i| T::from_f64(value(i))).collect::<Vec<T>>();
+fn draw_on<T: Element>(cores: usize, n: usize, values: DrawnValues<'_>) -> Vec<T> {
+    let mut drawn = zeros(n);
     if n < MANY || cores < 2 {
-        return some(0..n);
+        fill(&mut drawn, 0, values);
+        return drawn;
     }
     let part = n.div_ceil(cores);
-    let parts: Vec<Vec<T>> = std::thread::scope(|scope| {
-        let begin =
-            |first: usize| scope.spawn(move || some(first..first.saturating_add(part).min(n)));
-        let threads: Vec<_> = (0..n).step_by(part).map(begin).collect();
-        let end = |thread: ScopedJoinHandle<'_, Vec<T>>| {
-            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        };
-        threads.into_iter().map(end).collect()
+    let mut tasks: Vec<Task<'_>> = Vec::new();
+    for (i, drawn) in drawn.chunks_mut(part).enumerate() {
+        tasks.push(Box::new(move || fill(drawn, i * part, values)));
+    }
+    run_all(tasks);
+    drawn
+}
+
+/// Makes the values from some position on.
+fn fill<T: Element>(drawn: &mut [T], first: usize, values: DrawnValues<'_>) {
+    /// DrawnValues that are computed at a time; a core's own cache holds them.
+    const RUN: usize = 1024;
+    let mut buffer = [0.0; RUN];
+    for (i, drawn) in drawn.chunks_mut(RUN).enumerate() {
+        let wide = &mut buffer[..drawn.len()];
+        values(first + i * RUN, wide);
+        for (drawn, wide) in drawn.iter_mut().zip(wide) {
+            *drawn = T::from_f64(*wide);
+        }
+    }
+}
+
+type Task<'a> = Box<dyn FnOnce() + Send + 'a>;
+
+/// Runs every task on a thread of its own; a panic of one goes on here.
+fn run_all(tasks: Vec<Task<'_>>) {
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = tasks.into_iter().map(|task| scope.spawn(task)).collect();
+        for thread in threads {
+            thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
     });
-    parts.concat()
 }
 
 /// Panics where there is no memory for `n` values: that costs a row, and without asking first it would be the process.
-fn assert_room<T>(n: usize) {
-    let found = Vec::<T>::new().try_reserve_exact(n);
-    assert!(found.is_ok(), "there is no memory for {n} values of {} bytes", size_of::<T>());
+fn assert_room(n: usize, size: usize) {
+    let found = Vec::<u8>::new().try_reserve_exact(n.saturating_mul(size));
+    assert!(found.is_ok(), "there is no memory for {n} values of {size} bytes");
 }
 
 /// From so many values on, all cores make them.
@@ -95,8 +119,21 @@ pub fn uniform<D: Distribution>(n: usize) -> D {
 
 /// `n` values, uniform in a range.
 pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
-    let generator = next_stream();
-    D::draw(n, &|i| range.start + (range.end - range.start) * generator.after(i).unit())
+    D::draw(n, &uniform_values(range, next_stream()))
+}
+
+// Neither this nor its like depends on the type that is drawn, so that they are compiled once.
+fn uniform_values(range: Range<f64>, generator: SplitMix) -> impl Fn(usize, &mut [f64]) + Sync {
+    each(move |i| range.start + (range.end - range.start) * generator.after(i).unit())
+}
+
+/// Computes values one by one.
+fn each(value: impl Fn(usize) -> f64 + Sync) -> impl Fn(usize, &mut [f64]) + Sync {
+    move |first, values| {
+        for (i, place) in values.iter_mut().enumerate() {
+            *place = value(first + i);
+        }
+    }
 }
 
 /// `n` values from the standard normal distribution.
@@ -104,8 +141,11 @@ pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
 /// Box and Muller's transform on top of logarithm, root and cosine of our own, because those of the platform may differ
 /// in the last bit.
 pub fn normal<D: Distribution>(n: usize) -> D {
-    let generator = next_stream();
-    D::draw(n, &|i| {
+    D::draw(n, &normal_values(next_stream()))
+}
+
+fn normal_values(generator: SplitMix) -> impl Fn(usize, &mut [f64]) + Sync {
+    each(move |i| {
         let mut generator = generator.after(2 * i);
         let radius = (-2.0 * portable::ln(1.0 - generator.unit())).sqrt();
         radius * portable::cos(TAU * generator.unit())
@@ -118,15 +158,15 @@ pub fn normal<D: Distribution>(n: usize) -> D {
 /// If the range is empty.
 pub fn integers<T: Element>(n: usize, range: Range<i64>) -> Vec<T> {
     assert!(!range.is_empty(), "integers(n, {range:?}): the range is empty");
-    assert_room::<T>(n);
-    let mut generator = next_stream();
+    Vec::draw(n, &integer_values(range, next_stream()))
+}
+
+fn integer_values(range: Range<i64>, generator: SplitMix) -> impl Fn(usize, &mut [f64]) + Sync {
     let width = range.end.wrapping_sub(range.start) as u64;
-    (0..n)
-        .map(|_| {
-            let offset = generator.below(width) as i64;
-            T::from_f64(range.start.wrapping_add(offset) as f64)
-        })
-        .collect()
+    each(move |i| {
+        let offset = generator.after(i).below(width) as i64;
+        range.start.wrapping_add(offset) as f64
+    })
 }
 
 /// `n` zeros: the usual content of an output, which is poisoned before a check anyway.
@@ -136,7 +176,7 @@ pub fn zeros<T: Element>(n: usize) -> Vec<T> {
 
 /// `n` times the same value.
 pub fn constant<T: Element>(n: usize, value: T) -> Vec<T> {
-    assert_room::<T>(n);
+    assert_room(n, size_of::<T>());
     vec![value; n]
 }
 
@@ -160,10 +200,16 @@ macro_rules! default_scalar {
     ($($type:ty)*) => {$(
         impl DefaultInput for $type {
             fn default_input(_: usize) -> Self {
-                <Vec<$type>>::default_input(1)[0]
+                <$type>::from_f64(default_number(<$type>::ROUNDOFF))
             }
         }
     )*};
+}
+
+/// What an array of one number would hold.
+fn default_number(roundoff: f64) -> f64 {
+    let drawn: Vec<f64> = if roundoff > 0.0 { uniform(1) } else { integers(1, 1..100) };
+    drawn[0]
 }
 
 default_scalar! { f32 f64 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 u8 u16 u32 u64 }
@@ -266,7 +312,7 @@ mod tests {
 
     #[test]
     fn one_core_and_256_make_the_same_values() {
-        let on = |cores| draw_on::<f32>(cores, MANY + 7, &|i| i as f64);
+        let on = |cores| draw_on::<f32>(cores, MANY + 7, &each(|i| i as f64));
         assert!([2, 3, 256].into_iter().all(|cores| on(cores) == on(1)));
     }
 
@@ -280,7 +326,7 @@ mod tests {
         // The first has no address, the second some that no machine has memory behind.
         for n in [usize::MAX, 1 << 56] {
             for cores in [1, 2, 256] {
-                refused(&move || draw_on(cores, n, &|_| 0.0));
+                refused(&move || draw_on(cores, n, &each(|_| 0.0)));
             }
             refused(&move || zeros(n));
             refused(&move || integers(n, 0..8));
