@@ -138,10 +138,10 @@ impl Gate {
             seed: self.seed.wrapping_add(step),
             origin,
         };
-        let mut trials: Vec<Trial> = sizes
-            .iter()
-            .flat_map(|size| [0, 1].map(|step| trial(size, step, Origin::Awkward)))
-            .collect();
+        let mut trials = Vec::new();
+        for size in &sizes {
+            trials.extend([0, 1].map(|step| trial(size, step, Origin::Awkward)));
+        }
         if trials.is_empty() {
             let listed = sizes_of(self.kernel).unwrap_or_default();
             let defined = |size: &&Size| {

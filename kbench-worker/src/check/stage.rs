@@ -183,7 +183,7 @@ impl Bench {
         }
         let mut check = gate.check_size(variant, size, tell);
         check.remarks.extend(awkward.remarks.iter().copied());
-        check.remarks.sort();
+        check.remarks.sort_unstable();
         check.remarks.dedup();
         if check.errors.is_none() {
             check.errors.clone_from(&awkward.errors);

@@ -107,7 +107,11 @@ pub(super) fn stopped_periods(root: &Root) -> Option<u64> {
 /// The folders of the process's control group and of those around it that may hold limits of a controller, such as `cpu`.
 pub(super) fn folders(root: &Root, controller: &str) -> Vec<PathBuf> {
     let groups = root.text("proc/self/cgroup").unwrap_or_default();
-    groups.lines().flat_map(|line| group_folders(line, controller).unwrap_or_default()).collect()
+    let mut folders = Vec::new();
+    for line in groups.lines() {
+        folders.extend(group_folders(line, controller).unwrap_or_default());
+    }
+    folders
 }
 
 /// From a line `hierarchy:controllers:path` all folders that may hold a limit of one of the controllers.
@@ -127,8 +131,11 @@ fn group_folders(line: &str, wanted: &str) -> Option<Vec<PathBuf>> {
     // A process outside of its namespace's root has `..` in its path, which must not lead out of the mount.
     let path: PathBuf =
         Path::new(path).components().filter(|part| matches!(part, Component::Normal(_))).collect();
-    let folders = |mount| path.ancestors().map(move |group| Path::new(mount).join(group));
-    Some(mounts.iter().flat_map(folders).collect())
+    let mut folders = Vec::new();
+    for mount in mounts {
+        folders.extend(path.ancestors().map(|group| Path::new(&mount).join(group)));
+    }
+    Some(folders)
 }
 
 fn limit(root: &Root, folder: &Path) -> Option<f64> {

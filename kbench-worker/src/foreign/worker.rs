@@ -1,6 +1,5 @@
 //! A foreign worker, as a worker of ours sees it: started when it is needed, and asked one thing at a time.
 
-use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -36,7 +35,7 @@ struct State {
     /// Data that nobody needs any more.
     released: Vec<u64>,
     /// Kernels and variants that the process has called.
-    served: BTreeSet<(String, String)>,
+    served: Vec<(String, String)>,
 }
 
 impl ForeignWorker {
@@ -113,7 +112,10 @@ impl ForeignWorker {
     pub(super) fn ask(&self, ask: &Ask<'_>) -> Result<Answer, Fault> {
         let mut state = self.state();
         if let Ask::Call(Target { of, variant, .. }) = ask {
-            state.served.insert(((*of).to_owned(), (*variant).to_owned()));
+            let called = ((*of).to_owned(), (*variant).to_owned());
+            if !state.served.contains(&called) {
+                state.served.push(called);
+            }
         }
         if let (Some(instruments), false, true) =
             (state.instruments.clone(), state.is_equipped, matches!(ask, Ask::Sample(_)))

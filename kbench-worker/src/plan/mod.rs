@@ -176,10 +176,10 @@ impl Plan {
                 if chosen.is_empty() {
                     continue;
                 }
-                let rows = chosen.iter();
-                let rows: Vec<Row> = rows
-                    .flat_map(|variant| rows_of(variant, threads, modes, selection.ignored))
-                    .collect();
+                let mut rows = Vec::new();
+                for variant in chosen {
+                    add_rows(&mut rows, variant, threads, modes, selection.ignored);
+                }
                 // A base in several pools is the one with most threads.
                 let bases = rows.iter().enumerate().filter(|(_, r)| selection.is_base(r.variant));
                 let base = bases.max_by_key(|(_, row)| (row.threads, Reverse(row.mode)));
@@ -204,12 +204,14 @@ impl Plan {
     }
 }
 
-fn rows_of(
+/// Adds the rows of a variant: one for each number of threads and each mode.
+fn add_rows(
+    rows: &mut Vec<Row>,
     variant: &'static VariantEntry,
     threads: &[usize],
     modes: &[Mode],
     ignored: Ignored,
-) -> impl Iterator<Item = Row> + use<> {
+) {
     let counts: Vec<Option<usize>> = if variant.backend == Backend::Parallel && !threads.is_empty()
     {
         threads.iter().copied().map(Some).collect()
@@ -217,10 +219,11 @@ fn rows_of(
         vec![None]
     };
     let ignored = variant.ignore.is_some() && ignored == Ignored::Exclude;
-    let modes = Mode::of(variant.backend, modes);
-    counts.into_iter().flat_map(move |threads| {
-        modes.clone().into_iter().map(move |mode| Row { variant, threads, mode, ignored })
-    })
+    for threads in counts {
+        for mode in Mode::of(variant.backend, modes) {
+            rows.push(Row { variant, threads, mode, ignored });
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! Which rows of the registry a run is about.
 
-use std::collections::BTreeSet;
 use std::str::FromStr;
 
-use super::condition::{Comparison, number};
+use super::condition::number;
 use super::size::{Candidate, candidates, distinct};
 use super::{Partition, PlanError, Size, SizeFilter, full_name, nearest};
 use crate::kernel::{Backend, KernelEntry, Sizes, VariantEntry};
@@ -80,28 +79,32 @@ impl FromStr for AxisOverride {
 impl Selection {
     /// Rejects names that nothing in the registry has.
     pub(super) fn validate(&self, registry: &Registry) -> Result<(), PlanError> {
-        let kernels = || registry.kernels.iter().map(|k| k.entry);
-        let variants = || registry.kernels.iter().flat_map(|k| k.variants.iter().map(|v| v.name));
-        let paths: Vec<String> = kernels().map(KernelEntry::path).collect();
-        let modules = kernels().flat_map(|k| k.module.split("::").chain([k.module]));
-        let known = kernels().map(|k| k.name).chain(paths.iter().map(String::as_str));
-        all_known("kernel", &self.kernels, known.chain(modules))?;
-        all_known("variant", &self.variants, variants())?;
-        all_known("variant", self.base.as_slice(), variants())?;
-        all_known("element type", &self.types, kernels().map(|k| k.element))?;
-        let axes = || kernels().flat_map(|k| k.axes.iter().copied());
-        all_known("axis", self.axes.iter().map(|a| &a.axis).chain(&self.along), axes())?;
+        let paths: Vec<String> =
+            registry.kernels.iter().map(|kernel| kernel.entry.path()).collect();
+        let [mut kernels, mut variants, mut types, mut axes, mut labels] =
+            [const { Vec::new() }; 5];
+        for (kernel, path) in registry.kernels.iter().zip(&paths) {
+            let entry = kernel.entry;
+            kernels.extend([entry.name, path, entry.module]);
+            kernels.extend(entry.module.split("::"));
+            variants.extend(kernel.variants.iter().map(|variant| variant.name));
+            types.push(entry.element);
+            axes.extend(entry.axes);
+            if let Sizes::Labelled(shapes) = entry.sizes {
+                labels.extend(shapes.iter().map(|(label, _)| *label));
+            }
+        }
+        all_known("kernel", &mut self.kernels.iter(), &kernels)?;
+        all_known("variant", &mut self.variants.iter().chain(&self.base), &variants)?;
+        all_known("element type", &mut self.types.iter(), &types)?;
+        all_known("axis", &mut self.axes.iter().map(|a| &a.axis).chain(&self.along), &axes)?;
         for filter in &self.sizes {
             match filter {
-                SizeFilter::Label(label) => {
-                    let labels = kernels().flat_map(|k| match k.sizes {
-                        Sizes::Labelled(shapes) => shapes,
-                        Sizes::Grid(_) => &[],
-                    });
-                    all_known("size", [label], labels.map(|(label, _)| *label))?;
-                }
+                SizeFilter::Label(label) => all_known("size", &mut [label].into_iter(), &labels)?,
                 SizeFilter::Where(comparisons) => {
-                    all_known("axis", comparisons.iter().flat_map(Comparison::axes), axes())?;
+                    for comparison in comparisons {
+                        all_known("axis", &mut comparison.axes(), &axes)?;
+                    }
                 }
             }
         }
@@ -110,30 +113,34 @@ impl Selection {
 
     /// The same with modules replaced by the kernels that are in them; a kernel's name goes before a module's.
     pub(super) fn by_kernels(&self, registry: &Registry) -> Self {
-        let kernels = || registry.kernels.iter().map(|kernel| kernel.entry);
-        let named = |name: &String| {
+        let mut named = Vec::new();
+        for name in &self.kernels {
+            let kernels = || registry.kernels.iter().map(|kernel| kernel.entry);
             if kernels().any(|kernel| kernel.name == name || kernel.path() == *name) {
-                return vec![name.clone()];
+                named.push(name.clone());
+                continue;
             }
             let is_inside = |kernel: &&KernelEntry| {
                 let below = kernel.module.strip_prefix(name.as_str());
                 below.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
                     || kernel.module.split("::").any(|part| part == name)
             };
-            kernels().filter(is_inside).map(KernelEntry::path).collect()
-        };
-        Selection { kernels: self.kernels.iter().flat_map(named).collect(), ..self.clone() }
+            named.extend(kernels().filter(is_inside).map(KernelEntry::path));
+        }
+        Selection { kernels: named, ..self.clone() }
     }
 
     /// The sizes of a kernel that are selected, and how many are not.
     pub(super) fn sizes(&self, kernel: &KernelEntry) -> Result<(Vec<Size>, usize), PlanError> {
         let replaced = |axis: &str| {
-            let given = self.axes.iter().filter(|a| a.axis == axis);
-            let mut values: Vec<usize> = given.flat_map(|a| a.values.iter().copied()).collect();
+            let mut values = Vec::new();
+            for given in self.axes.iter().filter(|given| given.axis == axis) {
+                values.extend(&given.values);
+            }
             values.dedup();
             (!values.is_empty()).then_some(values)
         };
-        let candidates = candidates(kernel, replaced)?;
+        let candidates = candidates(kernel, &replaced)?;
         let lacks_axis = self.axes.iter().any(|a| !kernel.axes.contains(&a.axis.as_str()));
         let is_wanted = |Candidate { size, shape }: &&Candidate| {
             let mut filters = self.sizes.iter();
@@ -141,8 +148,8 @@ impl Selection {
                 && (self.sizes.is_empty()
                     || filters.any(|f| f.matches(kernel.axes, &size.values, *shape)))
         };
-        let selected = distinct(candidates.iter().filter(is_wanted));
-        let left_out = distinct(candidates.iter()).len() - selected.len();
+        let selected = distinct(&mut candidates.iter().filter(is_wanted));
+        let left_out = distinct(&mut candidates.iter()).len() - selected.len();
         Ok((selected, left_out))
     }
 
@@ -188,23 +195,28 @@ impl Selection {
     }
 }
 
-fn all_known<'a, 'b>(
+/// Rejects a name that is not among the known ones.
+fn all_known(
     what: &'static str,
-    wanted: impl IntoIterator<Item = &'a String>,
-    known: impl Iterator<Item = &'b str>,
+    wanted: &mut dyn Iterator<Item = &String>,
+    known: &[&str],
 ) -> Result<(), PlanError> {
-    let mut wanted = wanted.into_iter().peekable();
-    if wanted.peek().is_none() {
-        return Ok(());
+    for name in wanted {
+        if !known.contains(&name.as_str()) {
+            return Err(unknown(what, name, known));
+        }
     }
-    let known: BTreeSet<&str> = known.collect();
-    match wanted.find(|name| !known.contains(name.as_str())) {
-        None => Ok(()),
-        Some(name) => Err(PlanError::Unknown {
-            what,
-            name: name.clone(),
-            nearest: nearest(name, known.iter().copied()).map(str::to_owned),
-            choices: known.iter().map(ToString::to_string).collect(),
-        }),
+    Ok(())
+}
+
+fn unknown(what: &'static str, name: &str, known: &[&str]) -> PlanError {
+    let mut choices = known.to_vec();
+    choices.sort_unstable();
+    choices.dedup();
+    PlanError::Unknown {
+        what,
+        name: name.to_owned(),
+        nearest: nearest(name, choices.iter().copied()).map(str::to_owned),
+        choices: choices.into_iter().map(str::to_owned).collect(),
     }
 }

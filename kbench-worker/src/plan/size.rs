@@ -56,11 +56,11 @@ pub(super) struct Candidate {
 
 /// The sizes that a kernel lists.
 pub fn sizes_of(kernel: &KernelEntry) -> Result<Vec<Size>, PlanError> {
-    Ok(distinct(candidates(kernel, |_| None)?.iter()))
+    Ok(distinct(&mut candidates(kernel, &|_| None)?.iter()))
 }
 
 /// Their sizes, each once.
-pub(super) fn distinct<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> Vec<Size> {
+pub(super) fn distinct(candidates: &mut dyn Iterator<Item = &Candidate>) -> Vec<Size> {
     let mut seen = HashSet::new();
     let sizes = candidates.map(|candidate| &candidate.size);
     sizes.filter(|size| seen.insert(&size.values)).cloned().collect()
@@ -69,7 +69,7 @@ pub(super) fn distinct<'a>(candidates: impl Iterator<Item = &'a Candidate>) -> V
 /// The sizes that a kernel lists, with the values of some axes replaced.
 pub(super) fn candidates(
     kernel: &KernelEntry,
-    replacement: impl Fn(&str) -> Option<Vec<usize>>,
+    replacement: &dyn Fn(&str) -> Option<Vec<usize>>,
 ) -> Result<Vec<Candidate>, PlanError> {
     let replaced: Vec<Option<Vec<usize>>> =
         kernel.axes.iter().map(|axis| replacement(axis)).collect();
@@ -85,20 +85,21 @@ pub(super) fn candidates(
             let unlabelled = |values| Candidate { size: Size::of(values), shape: None };
             Ok(combinations(&lists).into_iter().map(unlabelled).collect())
         }
-        Sizes::Labelled(shapes) => Ok(shapes
-            .iter()
-            .flat_map(|(shape, listed)| {
-                let lists: Vec<Vec<usize>> = listed
-                    .iter()
-                    .zip(&replaced)
-                    .map(|(value, replaced)| replaced.clone().unwrap_or_else(|| vec![*value]))
-                    .collect();
-                combinations(&lists).into_iter().map(|values| {
+        Sizes::Labelled(shapes) => {
+            let mut candidates = Vec::new();
+            for (shape, listed) in shapes {
+                let mut lists = Vec::new();
+                for (value, replaced) in listed.iter().zip(&replaced) {
+                    lists.push(replaced.clone().unwrap_or_else(|| vec![*value]));
+                }
+                for values in combinations(&lists) {
                     let label = (values == *listed).then_some(*shape);
-                    Candidate { size: Size { values, label }, shape: Some(*shape) }
-                })
-            })
-            .collect()),
+                    candidates
+                        .push(Candidate { size: Size { values, label }, shape: Some(*shape) });
+                }
+            }
+            Ok(candidates)
+        }
     }
 }
 
@@ -119,10 +120,15 @@ fn list(kernel: &KernelEntry, values: &Values) -> Result<Vec<usize>, PlanError> 
 
 /// Every combination, the last axis running fastest.
 fn combinations(lists: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    lists.iter().fold(vec![Vec::new()], |heads, list| {
-        heads
-            .iter()
-            .flat_map(|head| list.iter().map(move |value| [head.as_slice(), &[*value]].concat()))
-            .collect()
-    })
+    let mut all = vec![Vec::new()];
+    for list in lists {
+        let mut longer = Vec::new();
+        for head in &all {
+            for value in list {
+                longer.push([head.as_slice(), &[*value]].concat());
+            }
+        }
+        all = longer;
+    }
+    all
 }

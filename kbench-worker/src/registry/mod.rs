@@ -6,8 +6,6 @@ mod error;
 pub use enlist::EnlistError;
 pub use error::RegistryError;
 
-use std::collections::BTreeMap;
-
 use crate::kernel::{KernelEntry, VariantEntry};
 
 /// One kernel for one element type, with all its variants.
@@ -27,7 +25,10 @@ pub struct Registry {
 }
 
 /// What makes two entries belong to the same kernel.
-type Key = (&'static str, &'static str, &'static str);
+fn key(entry: &VariantEntry) -> (&'static str, &'static str, &'static str) {
+    let kernel = entry.kernel;
+    (kernel.module, kernel.name, kernel.element)
+}
 
 impl Registry {
     /// Collects every registration of the linked crates.
@@ -39,17 +40,19 @@ impl Registry {
     pub fn of(
         entries: impl IntoIterator<Item = &'static VariantEntry>,
     ) -> Result<Self, RegistryError> {
-        let mut groups: BTreeMap<Key, Vec<&'static VariantEntry>> = BTreeMap::new();
-        for entry in entries {
-            let kernel = entry.kernel;
-            groups.entry((kernel.module, kernel.name, kernel.element)).or_default().push(entry);
-        }
-        if groups.is_empty() {
+        Self::of_all(entries.into_iter().collect())
+    }
+
+    fn of_all(mut entries: Vec<&'static VariantEntry>) -> Result<Self, RegistryError> {
+        if entries.is_empty() {
             return Err(RegistryError::Empty);
         }
-        let mut kernels =
-            groups.into_values().map(RegisteredKernel::of).collect::<Result<Vec<_>, _>>()?;
-        kernels.sort_by_key(|kernel| {
+        entries.sort_unstable_by_key(|v| (key(v), !v.is_base, v.module, v.location, v.name));
+        let mut kernels = Vec::new();
+        for variants in entries.chunk_by(|a, b| key(a) == key(b)) {
+            kernels.push(RegisteredKernel::of(variants)?);
+        }
+        kernels.sort_unstable_by_key(|kernel| {
             let entry = kernel.entry;
             (entry.module, entry.location, entry.name, entry.element_index, entry.element)
         });
@@ -69,8 +72,8 @@ impl RegisteredKernel {
         found.ok_or_else(|| format!("the kernel `{}` has no variant `{name}`", self.entry.path()))
     }
 
-    fn of(mut variants: Vec<&'static VariantEntry>) -> Result<Self, RegistryError> {
-        variants.sort_by_key(|v| (!v.is_base, v.module, v.location, v.name));
+    /// A kernel of its variants, the own function first.
+    fn of(variants: &[&'static VariantEntry]) -> Result<Self, RegistryError> {
         let entry = variants[0].kernel;
         if let Some(other) = variants.iter().find(|v| v.kernel.location != entry.location) {
             return Err(RegistryError::DuplicateKernel {
@@ -79,17 +82,16 @@ impl RegisteredKernel {
                 second: other.kernel.location,
             });
         }
-        let mut places = BTreeMap::new();
-        for variant in &variants {
-            if let Some(first) = places.insert(variant.name, variant.location) {
+        for (i, variant) in variants.iter().enumerate() {
+            if let Some(first) = variants[..i].iter().find(|first| first.name == variant.name) {
                 return Err(RegistryError::DuplicateVariant {
                     name: format!("{}/{}/{}", entry.path(), variant.name, entry.element),
-                    first,
+                    first: first.location,
                     second: variant.location,
                 });
             }
         }
-        Ok(RegisteredKernel { entry, variants })
+        Ok(RegisteredKernel { entry, variants: variants.to_vec() })
     }
 }
 

@@ -5,9 +5,9 @@
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, PipeReader, Read, Write};
-use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::kernel::PANIC_NOTE;
 
@@ -26,26 +26,27 @@ const SHOWN: usize = 300;
 /// Passes on what one worker prints, in a thread that ends when nobody can print any more.
 pub(crate) struct Output {
     last: Arc<Mutex<VecDeque<String>>>,
-    ended: Receiver<()>,
+    thread: JoinHandle<()>,
 }
 
 impl Output {
     /// Passes on what comes through a pipe.
     pub(crate) fn of(pipe: PipeReader) -> Self {
         let last = Arc::new(Mutex::new(VecDeque::new()));
-        let (sender, ended) = mpsc::channel();
         let kept = last.clone();
-        std::thread::spawn(move || {
+        let thread = std::thread::spawn(move || {
             pass_on(pipe, &mut std::io::stderr(), |line| keep(&kept, line));
-            let _ = sender.send(());
         });
-        Output { last, ended }
+        Output { last, thread }
     }
 
     /// The last lines of a worker that has ended. They may still be on their way, and whoever it has started may go on
     /// printing for ever.
     pub(crate) fn last_words(&self, patience: Duration) -> Option<String> {
-        let _ = self.ended.recv_timeout(patience);
+        let begun = Instant::now();
+        while !self.thread.is_finished() && begun.elapsed() < patience {
+            std::thread::sleep(Duration::from_millis(1));
+        }
         let lines = lock(&self.last);
         (!lines.is_empty()).then(|| Vec::from_iter(lines.iter().cloned()).join(" / "))
     }

@@ -156,7 +156,7 @@ impl<'r> Worker<'r> {
         }
         let names = Names::of(self.registry);
         let kernels = cells.iter().map(|cell| names.find(cell)).collect::<Result<Vec<_>, _>>()?;
-        summon(kernels.iter().copied().zip(cells));
+        summon(&kernels, cells);
         self.seed = *seed;
         self.order = Order::new(*seed, *launch);
         self.pools = Pools::default();

@@ -74,7 +74,7 @@ pub(super) fn check(
     let names = Names::of(registry);
     let kernels: Vec<_> =
         request.cells.iter().map(|cell| names.find(cell)).collect::<Result<_, _>>()?;
-    summon(kernels.iter().copied().zip(&request.cells));
+    summon(&kernels, &request.cells);
     let mut checker = Checker { kernels, request, workshop, vigil, bench: None, say };
     let outcome = checker.all_rows();
     workshop.collect_sources(false);
@@ -107,11 +107,10 @@ enum Answer {
 impl Checker<'_> {
     /// Checks all rows, those that wait for a source once more when it is compiled.
     fn all_rows(&mut self) -> Result<(), String> {
-        let cells = self.request.cells.iter().enumerate();
-        let places = cells.flat_map(|(cell, wanted)| {
-            (0..wanted.rows.len()).map(move |row| Place { cell, row: Some(row) })
-        });
-        let mut waiting: Vec<Place> = places.collect();
+        let mut waiting = Vec::new();
+        for (cell, wanted) in self.request.cells.iter().enumerate() {
+            waiting.extend((0..wanted.rows.len()).map(|row| Place { cell, row: Some(row) }));
+        }
         for round in 0.. {
             let is_collecting = self.request.together && round < MOST_ROUNDS;
             waiting = self.round(&waiting, is_collecting)?;

@@ -169,7 +169,7 @@ struct Progress<'a> {
     /// How often calls of a variant took too long.
     hangs: HashMap<*const VariantEntry, usize>,
     /// How often the process of a row was ended by somebody else.
-    pardons: HashMap<usize, u32>,
+    pardons: Vec<u32>,
     /// Rows that are to be checked alone.
     suspects: Vec<Suspect>,
 }
@@ -178,7 +178,8 @@ impl<'a> Progress<'a> {
     fn new(plan: &'a Plan, rows: &'a [(usize, usize)], seed: u64) -> Self {
         let indices = rows.iter().enumerate().map(|(index, row)| (*row, index)).collect();
         let found = vec![None; rows.len()];
-        let (hangs, pardons, suspects) = Default::default();
+        let pardons = vec![0; rows.len()];
+        let (hangs, suspects) = Default::default();
         Progress { plan, rows, seed, found, indices, hangs, pardons, suspects }
     }
 
@@ -292,8 +293,8 @@ impl<'a> Progress<'a> {
 
     /// A row that was checked alone did nothing wrong; somebody else may have.
     fn acquit(&mut self, alone: Option<Suspect>) {
-        let others = alone.into_iter().flat_map(|suspect| suspect.others);
-        self.suspects.extend(others.map(|index| Suspect { index, others: Vec::new() }));
+        let others = alone.map_or_else(Vec::new, |suspect| suspect.others);
+        self.suspects.extend(others.into_iter().map(|index| Suspect { index, others: Vec::new() }));
     }
 
     /// Those of some rows that are of the same kernel as one of them: the last ones.
@@ -305,7 +306,7 @@ impl<'a> Progress<'a> {
 
     /// Notes that the check of a row was the end of its process; one that may be innocent has another chance.
     fn blame(&mut self, index: usize, attempt: Option<Attempt>, error: &LinkError) {
-        let pardons = self.pardons.entry(index).or_default();
+        let pardons = &mut self.pardons[index];
         if error.is_by_others() && *pardons < MOST_PARDONS {
             *pardons += 1;
             return;

@@ -18,7 +18,7 @@ pub fn is_contaminated(chain: f64, quiet: Option<f64>) -> bool {
 /// The chain's time in a block: the median over its samples.
 pub fn chain_of(block: &Block) -> f64 {
     let mut readings: Vec<f64> = block.samples.iter().map(|sample| sample.chain).collect();
-    readings.sort_by(f64::total_cmp);
+    readings.sort_unstable_by(f64::total_cmp);
     readings.get(readings.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
@@ -26,7 +26,7 @@ pub fn chain_of(block: &Block) -> f64 {
 /// the time does not move.
 pub fn quiet_level(chains: &[f64]) -> Option<f64> {
     let mut sorted: Vec<f64> = chains.iter().copied().filter(|chain| chain.is_finite()).collect();
-    sorted.sort_by(f64::total_cmp);
+    sorted.sort_unstable_by(f64::total_cmp);
     sorted.get(sorted.len() / 4).copied()
 }
 

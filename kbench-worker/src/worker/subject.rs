@@ -1,6 +1,6 @@
 //! Cells that are ready to be measured: data, routines and pools behind the names of a request.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::devices::{Devices, Workshop};
@@ -83,14 +83,14 @@ impl Subject {
 /// Makes subjects, and keeps the pools that they share.
 #[derive(Default)]
 pub(super) struct Pools {
-    by_threads: BTreeMap<usize, Arc<rayon::ThreadPool>>,
+    by_threads: Vec<(usize, Arc<rayon::ThreadPool>)>,
 }
 
 impl Pools {
     /// Where calls of a row come from.
     fn caller(&mut self, threads: Option<usize>) -> Result<Caller, String> {
         let Some(threads) = threads else { return Ok(Caller::Outside) };
-        if let Some(pool) = self.by_threads.get(&threads) {
+        if let Some((_, pool)) = self.by_threads.iter().find(|(of, _)| *of == threads) {
             return Ok(Caller::Pool(pool.clone()));
         }
         let pool = rayon::ThreadPoolBuilder::new()
@@ -98,7 +98,7 @@ impl Pools {
             .build()
             .map_err(|error| format!("a pool of {threads} threads cannot be built: {error}"))?;
         let pool = Arc::new(pool);
-        self.by_threads.insert(threads, pool.clone());
+        self.by_threads.push((threads, pool.clone()));
         Ok(Caller::Pool(pool))
     }
 }
@@ -150,12 +150,12 @@ pub(super) fn subject(
 }
 
 /// Starts the foreign workers of some cells side by side, and waits for them: they must not begin while others are measured.
-pub(super) fn summon<'a>(cells: impl Iterator<Item = (&'a RegisteredKernel, &'a CellRequest)>) {
-    let of_cell = |(kernel, request): (&'a RegisteredKernel, &'a CellRequest)| {
-        let variants = request.rows.iter().filter_map(|row| kernel.variant(&row.variant).ok());
-        variants.filter_map(|variant| variant.implementation.foreign())
-    };
-    let foreign: Vec<_> = cells.flat_map(of_cell).collect();
+pub(super) fn summon(kernels: &[&RegisteredKernel], cells: &[CellRequest]) {
+    let mut foreign = Vec::new();
+    for (kernel, cell) in kernels.iter().zip(cells) {
+        let variants = cell.rows.iter().filter_map(|row| kernel.variant(&row.variant).ok());
+        foreign.extend(variants.filter_map(|variant| variant.implementation.foreign()));
+    }
     foreign.iter().for_each(|foreign| foreign.summon());
     foreign.iter().for_each(|foreign| foreign.await_ready());
 }

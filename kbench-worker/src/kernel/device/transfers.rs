@@ -81,6 +81,6 @@ fn median(gpu: &Gpu, copy: &mut dyn FnMut() -> GpuResult<()>) -> Result<f64, Fau
         gpu.synchronize()?;
         times.push(start.elapsed().as_nanos() as f64);
     }
-    times.sort_by(f64::total_cmp);
+    times.sort_unstable_by(f64::total_cmp);
     Ok(times[times.len() / 2])
 }

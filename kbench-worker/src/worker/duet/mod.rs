@@ -14,7 +14,7 @@
 mod side;
 
 use std::cell::Cell;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use self::side::{Numbers, Side};
@@ -47,7 +47,7 @@ impl Launcher for Duet<'_> {
     fn launch(&self, launch: u64) -> Result<Box<dyn Link + '_>, LinkError> {
         let now = Side::new(self.now.launch(launch)?, Program::Now);
         let order = Order::new(self.seed.rotate_left(29), launch);
-        let (past, lost, failed) = (None, None, BTreeSet::new());
+        let (past, lost, failed) = (None, None, HashSet::new());
         let mut pair = Pair { now, past, duet: self, launch, lost, order, failed };
         pair.start_past()?;
         Ok(Box::new(pair))
@@ -69,7 +69,7 @@ struct Pair<'a> {
     lost: Option<String>,
     order: Order,
     /// Rows that failed, in the controller's numbers.
-    failed: BTreeSet<Numbers>,
+    failed: HashSet<Numbers>,
 }
 
 impl Link for Pair<'_> {
@@ -112,7 +112,7 @@ impl Pair<'_> {
         if past_is_first {
             self.prepare_past(preparation, &wanted, &mut done, hear)?;
         }
-        let cells = self.now.take(&preparation.cells, |_, _| true);
+        let cells = self.now.take(&preparation.cells, &|_, _| true);
         if !cells.is_empty() {
             let request = Request::Prepare(Preparation { cells, ..preparation.clone() });
             let mut found = HashSet::new();
@@ -141,18 +141,20 @@ impl Pair<'_> {
     fn prepare_past(
         &mut self,
         preparation: &Preparation,
-        wanted: &BTreeSet<Numbers>,
+        wanted: &[Numbers],
         done: &mut Done,
         hear: &mut dyn FnMut(Reply),
     ) -> Result<(), LinkError> {
         loop {
-            let meant: BTreeSet<Numbers> = wanted.difference(&self.failed).copied().collect();
+            let failed = &self.failed;
+            let is_left = |numbers: &&Numbers| !failed.contains(numbers);
+            let meant: Vec<Numbers> = wanted.iter().filter(is_left).copied().collect();
             let Some(past) = self.past.as_mut() else {
-                self.give_up(&Vec::from_iter(meant), hear);
+                self.give_up(&meant, hear);
                 return Ok(());
             };
-            let is_meant = |number: usize, row: usize| meant.contains(&(number, row));
-            let cells = past.take(&preparation.cells, is_meant);
+            let is_meant = |number: usize, row: usize| meant.binary_search(&(number, row)).is_ok();
+            let cells = past.take(&preparation.cells, &is_meant);
             if cells.is_empty() {
                 return Ok(());
             }
@@ -310,27 +312,33 @@ fn patient(mut preparation: Preparation) -> Preparation {
     preparation
 }
 
-/// The rows of one program.
-fn all_rows(cells: &[CellRequest], program: Program) -> BTreeSet<Numbers> {
-    let of_cell = |(number, cell): (usize, &CellRequest)| -> Vec<Numbers> {
-        let is_own = |row: &usize| cell.rows[*row].program == program;
-        (0..cell.rows.len()).filter(is_own).map(|row| (number, row)).collect()
-    };
-    cells.iter().enumerate().flat_map(of_cell).collect()
+/// The rows of one program, in order.
+fn all_rows(cells: &[CellRequest], program: Program) -> Vec<Numbers> {
+    let mut all = Vec::new();
+    for (number, cell) in cells.iter().enumerate() {
+        for (row, request) in cell.rows.iter().enumerate() {
+            if request.program == program {
+                all.push((number, row));
+            }
+        }
+    }
+    all
 }
 
 /// Those of the older program's rows that are wanted: where today's program has calibrated the same.
 fn former_selves(
     cells: &[CellRequest],
     found: &HashSet<Numbers>,
-    mut wanted: BTreeSet<Numbers>,
-) -> BTreeSet<Numbers> {
-    let name = |(number, row): &Numbers| {
-        let RowRequest { variant, threads, mode, .. } = &cells[*number].rows[*row];
-        (*number, variant, *threads, *mode)
+    mut wanted: Vec<Numbers>,
+) -> Vec<Numbers> {
+    let is_same = |one: &RowRequest, other: &RowRequest| {
+        (&one.variant, one.threads, one.mode) == (&other.variant, other.threads, other.mode)
     };
-    let today: HashSet<_> = found.iter().map(name).collect();
-    wanted.retain(|numbers| today.contains(&name(numbers)));
+    wanted.retain(|&(number, past)| {
+        let rows = &cells[number].rows;
+        let mut today = (0..rows.len()).filter(|row| found.contains(&(number, *row)));
+        today.any(|row| is_same(&rows[row], &rows[past]))
+    });
     wanted
 }
 
@@ -343,7 +351,7 @@ fn keep(blocks: &mut Vec<Block>, reply: Reply, hear: &mut dyn FnMut(Reply)) {
 }
 
 /// Notes rows that fail.
-fn note(failed: &mut BTreeSet<Numbers>, reply: &Reply) {
+fn note(failed: &mut HashSet<Numbers>, reply: &Reply) {
     if let Reply::Failed(row) | Reply::Declined(row) = reply
         && let Some(number) = row.row
     {

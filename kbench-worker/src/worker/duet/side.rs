@@ -1,6 +1,6 @@
 //! One of both processes: cells and rows in its own numbers, and in the controller's.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::worker::link::{Link, LinkError};
 use crate::worker::protocol::{
@@ -42,7 +42,7 @@ impl<'a> Side<'a> {
     pub(super) fn take(
         &mut self,
         cells: &[CellRequest],
-        is_meant: impl Fn(usize, usize) -> bool,
+        is_meant: &dyn Fn(usize, usize) -> bool,
     ) -> Vec<CellRequest> {
         self.cells.clear();
         let mut requests = Vec::new();
@@ -89,7 +89,7 @@ impl<'a> Side<'a> {
     }
 
     /// The part of a visit that this process makes; none where it has no row of it that has not failed.
-    pub(super) fn visit(&self, visit: &Visit, failed: &BTreeSet<Numbers>) -> Option<Visit> {
+    pub(super) fn visit(&self, visit: &Visit, failed: &HashSet<Numbers>) -> Option<Visit> {
         let cell = self.cells.iter().position(|c| c.number == visit.cell && c.is_prepared)?;
         let own = |asked: &VisitRow| {
             let row = self.cells[cell].rows.iter().position(|row| *row == asked.row)?;
@@ -101,15 +101,21 @@ impl<'a> Side<'a> {
 
     /// The controller's numbers of the rows that a sudden end is to be blamed on: the one that was being called, or all.
     pub(super) fn guilty(&self) -> Vec<Numbers> {
-        let all = |cell: &SideCell| cell.rows.iter().map(|row| (cell.number, *row)).collect();
+        let all = |cells: &[SideCell]| {
+            let mut all = Vec::new();
+            for cell in cells {
+                all.extend(cell.rows.iter().map(|row| (cell.number, *row)));
+            }
+            all
+        };
         let called = self.calling.and_then(|Place { cell, row }| {
             let cell = self.cells.get(cell)?;
             match row {
                 Some(row) => Some(vec![(cell.number, *cell.rows.get(row)?)]),
-                None => Some(all(cell)),
+                None => Some(all(std::slice::from_ref(cell))),
             }
         });
-        called.unwrap_or_else(|| self.cells.iter().flat_map(all).collect::<Vec<_>>())
+        called.unwrap_or_else(|| all(&self.cells))
     }
 }
 
