@@ -7,6 +7,7 @@ pub use enlist::EnlistError;
 pub use error::RegistryError;
 
 use crate::kernel::{KernelEntry, VariantEntry};
+use crate::order;
 
 /// One kernel for one element type, with all its variants.
 #[derive(Clone)]
@@ -82,14 +83,14 @@ impl RegisteredKernel {
                 second: other.kernel.location,
             });
         }
-        for (i, variant) in variants.iter().enumerate() {
-            if let Some(first) = variants[..i].iter().find(|first| first.name == variant.name) {
-                return Err(RegistryError::DuplicateVariant {
-                    name: format!("{}/{}/{}", entry.path(), variant.name, entry.element),
-                    first: first.location,
-                    second: variant.location,
-                });
-            }
+        let mut by_name = variants.to_vec();
+        order::sort_by_key(&mut by_name, |variant| variant.name);
+        if let Some(same) = by_name.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(RegistryError::DuplicateVariant {
+                name: format!("{}/{}/{}", entry.path(), same[0].name, entry.element),
+                first: same[0].location,
+                second: same[1].location,
+            });
         }
         Ok(RegisteredKernel { entry, variants: variants.to_vec() })
     }

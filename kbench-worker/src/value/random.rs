@@ -79,7 +79,7 @@ fn draw_on<T: Element>(cores: usize, n: usize, values: DrawnValues<'_>) -> Vec<T
 
 /// Makes the values from some position on.
 fn fill<T: Element>(drawn: &mut [T], first: usize, values: DrawnValues<'_>) {
-    /// DrawnValues that are computed at a time; a core's own cache holds them.
+    /// Values that are computed at a time; a core's own cache holds them.
     const RUN: usize = 1024;
     let mut buffer = [0.0; RUN];
     for (i, drawn) in drawn.chunks_mut(RUN).enumerate() {
