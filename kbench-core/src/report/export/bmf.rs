@@ -16,7 +16,7 @@ pub(super) fn bmf(report: &Report) -> String {
     for row in timed(report) {
         all.insert(row.name.to_string(), measures(&row));
     }
-    indented(&Value::Object(all).to_string()) + "\n"
+    indented(&Value::Object(all).to_string())
 }
 
 fn measures(timed: &Timed<'_>) -> Value {

@@ -35,7 +35,7 @@ pub(super) fn gbench(report: &Report) -> String {
         }
     }
     let document = json!({ "context": context(report), "benchmarks": entries });
-    indented(&document.to_string()) + "\n"
+    indented(&document.to_string())
 }
 
 /// Where an entry stands: its family, and its number therein.

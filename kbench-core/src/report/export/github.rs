@@ -13,7 +13,7 @@ use crate::report::{Report, units};
 /// The report as a list for github-action-benchmark.
 pub(super) fn github(report: &Report) -> String {
     let entries: Value = timed(report).iter().map(entry).collect();
-    indented(&entries.to_string()) + "\n"
+    indented(&entries.to_string())
 }
 
 fn entry(timed: &Timed<'_>) -> Value {

@@ -2,33 +2,42 @@
 //!
 //! serde_json can do so while it writes, but then every type of the report is compiled a second time.
 
-/// The same JSON with a line for every element, as `serde_json::to_string_pretty` writes it.
+/// The same JSON with a line for every element, as `serde_json::to_string_pretty` writes it, and an end of the last line.
 pub(super) fn indented(compact: &str) -> String {
-    let mut text = String::with_capacity(2 * compact.len());
+    // Samples take most of a large document: its text is not moved to a larger place while it grows.
+    let mut length = 1;
+    indent(compact, |part| length += part.len());
+    let mut text = String::with_capacity(length);
+    indent(compact, |part| text += part);
+    text + "\n"
+}
+
+/// Gives the parts of the indented text.
+fn indent(compact: &str, mut put: impl FnMut(&str)) {
     let (mut depth, mut previous) = (0, ' ');
     let (mut is_quoted, mut is_escaped) = (false, false);
-    for c in compact.chars() {
+    for (place, c) in compact.char_indices() {
+        let part = &compact[place..place + c.len_utf8()];
         if is_quoted {
             is_quoted = is_escaped || c != '"';
             is_escaped = c == '\\' && !is_escaped;
-            text.push(c);
+            put(part);
             continue;
         }
         let (opens, closes) = (matches!(c, '[' | '{'), matches!(c, ']' | '}'));
         depth -= usize::from(closes);
         // Empty lists and objects stay on their line.
         if matches!(previous, '[' | '{') != closes || previous == ',' {
-            text.push('\n');
-            text.extend(std::iter::repeat_n("  ", depth));
+            put("\n");
+            (0..depth).for_each(|_| put("  "));
         } else if previous == ':' {
-            text.push(' ');
+            put(" ");
         }
-        text.push(c);
+        put(part);
         depth += usize::from(opens);
         is_quoted = c == '"';
         previous = c;
     }
-    text
 }
 
 #[cfg(test)]
@@ -40,7 +49,7 @@ mod tests {
 
     fn agrees(value: &Value) {
         let pretty = serde_json::to_string_pretty(value).expect("text");
-        assert_eq!(indented(&value.to_string()), pretty);
+        assert_eq!(indented(&value.to_string()), pretty + "\n");
     }
 
     #[test]
@@ -73,6 +82,6 @@ mod tests {
     fn a_report_is_indented_as_by_serde_json() {
         let report = awkward();
         let pretty = serde_json::to_string_pretty(&report).expect("text");
-        assert_eq!(indented(&serde_json::to_string(&report).expect("text")), pretty);
+        assert_eq!(indented(&serde_json::to_string(&report).expect("text")), pretty + "\n");
     }
 }

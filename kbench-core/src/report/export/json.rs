@@ -5,7 +5,9 @@ use crate::report::Report;
 
 /// The run document, indented.
 pub fn json(report: &Report) -> serde_json::Result<String> {
-    Ok(indented(&serde_json::to_string(report)?) + "\n")
+    let mut compact = serde_json::to_string(report)?;
+    compact.shrink_to_fit();
+    Ok(indented(&compact))
 }
 
 /// The same on one line, for files that nobody reads as they are.
