@@ -61,7 +61,8 @@ fn program_that_aborts(arguments: &[&str], library: Option<&Path>) -> Finished {
     let target = folder.to_str().expect("a path in Unicode");
     let built = Command::new(env!("CARGO"))
         .args(["build", "--quiet", "--package", "campaign", "--bin", "subject_times"])
-        .args(["--config", "profile.dev.panic=\"abort\"", "--target-dir", target])
+        .args(["--config", "profile.dev.panic=\"abort\"", "--config", "profile.dev.opt-level=0"])
+        .args(["--target-dir", target])
         .current_dir(root())
         .status();
     assert!(built.expect("cargo").success());

@@ -17,7 +17,7 @@ const MANIFEST: &str = r#"
 [workspace]
 
 [package]
-name = "tuned-crate"
+name = "NAME"
 version = "0.0.0"
 edition = "2021"
 
@@ -99,7 +99,10 @@ kbench::main!(measure);
 "#;
 
 /// A crate of its own in a scratch folder, without a tuning file.
-struct Crate(PathBuf);
+struct Crate {
+    folder: PathBuf,
+    name: String,
+}
 
 impl Crate {
     fn new(name: &str) -> Self {
@@ -110,25 +113,28 @@ impl Crate {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tuning").join(name);
         fs::create_dir_all(folder.join("src")).expect("a folder");
         let _ = fs::remove_file(folder.join("kbench.toml"));
+        // A name of its own: crates of one name in one target folder would be taken for each other.
+        let name = format!("tuned_{name}");
         let manifest = MANIFEST.replace("ROOT", &root().display().to_string());
+        let manifest = manifest.replace("NAME", &name);
         fs::write(folder.join("Cargo.toml"), manifest).expect("a manifest");
         fs::write(folder.join("src/main.rs"), program).expect("a program");
         // The same dependencies as those of the downstream crate: nothing is looked up or built again.
         let lock = root().join("tests/downstream/Cargo.lock");
         fs::copy(lock, folder.join("Cargo.lock")).expect("a lock file");
-        Crate(folder)
+        Crate { folder, name }
     }
 
     fn file(&self) -> PathBuf {
-        self.0.join("kbench.toml")
+        self.folder.join("kbench.toml")
     }
 
     /// Puts a threshold into the tuning file, as a run with `--tune` does.
     fn tune(&self, machine: &str, value: u64, code: &str) {
         let threshold = TunedThreshold {
-            krate: "tuned_crate".into(),
+            krate: self.name.clone(),
             function: "many".into(),
-            kernel: "tuned_crate::few".into(),
+            kernel: format!("{}::few", self.name),
             base: "few".into(),
             machine: machine.into(),
             value,
@@ -143,7 +149,7 @@ impl Crate {
         let text = merge(&existing.unwrap_or_default(), &[threshold]).expect("a tuning file");
         fs::write(self.file(), text).expect("a file");
         if is_new {
-            let manifest = self.0.join("Cargo.toml");
+            let manifest = self.folder.join("Cargo.toml");
             fs::write(&manifest, fs::read(&manifest).expect("a manifest")).expect("it is touched");
         }
     }
@@ -152,8 +158,7 @@ impl Crate {
     fn run(&self, features: &[&str], machine: Option<&str>) -> Finished {
         let build = ["run", "--quiet", "--offline", "--release"];
         let mut command = cargo(&[&build[..], &FAST_BUILD, features].concat());
-        // All of these crates are roots of a workspace and have one name: cargo would take each for the others.
-        command.current_dir(&self.0).env("CARGO_TARGET_DIR", self.0.join("target"));
+        command.current_dir(&self.folder);
         Finished::of(command.envs(machine.map(|machine| ("KBENCH_MACHINE", machine))))
     }
 
@@ -213,7 +218,7 @@ fn a_variant_knows_where_its_threshold_is_from() {
         run.assert_code(0);
         run
     };
-    let folder = project.0.display();
+    let folder = project.folder.display();
     let untuned = run(MACHINE);
     untuned.assert_stdout("from Some(100)\n");
     untuned.assert_stdout("100 by default 100: NoFile\n");
