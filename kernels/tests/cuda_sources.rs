@@ -9,6 +9,7 @@ use std::{env, fs};
 
 use kbench::cuda::compile;
 use kbench::{GpuError, Source};
+use rayon::prelude::*;
 
 /// Generations of devices that are in use.
 const ARCHITECTURES: [&str; 5] = ["sm_75", "sm_80", "sm_89", "sm_90a", "sm_100a"];
@@ -91,14 +92,13 @@ fn compiled(path: &Path, architecture: &str) -> Option<String> {
 fn every_source_compiles_for_every_generation() {
     let sources = sources();
     assert!(sources.len() >= 20, "{sources:?}");
-    for path in &sources {
+    let generations = |path: &PathBuf| {
         let is_late = FROM_AMPERE_ON.iter().any(|name| path.ends_with(name));
-        for architecture in &ARCHITECTURES[usize::from(is_late)..] {
-            if assembly(path, architecture).is_none() {
-                return;
-            }
-        }
-    }
+        &ARCHITECTURES[usize::from(is_late)..]
+    };
+    sources.par_iter().for_each(|path| {
+        generations(path).par_iter().for_each(|architecture| drop(assembly(path, architecture)));
+    });
 }
 
 #[test]
