@@ -54,8 +54,8 @@ fn memory_grows_with_the_samples_and_by_little_for_each() {
     // Two figures of eight bytes, and their share of the lists around them.
     let held = bytes_per_sample("the report", || report.clone());
     assert!(held < 48.0);
-    // Its text, with a line for every sample, and the same on one line.
-    assert!(bytes_per_sample("json", || export(&report, &[], Format::Json)) < 100.0);
+    // Its text alone, which grows by doubling while it is written.
+    assert!(bytes_per_sample("json", || export(&report, &[], Format::Json)) < 90.0);
     assert!(bytes_per_sample("--format json", || json_rows(&report)) < held);
     // None of these repeats the samples.
     assert!(bytes_per_sample("csv", || export(&report, &[], Format::Csv)) < 2.0);

@@ -6,6 +6,7 @@ use super::condition::number;
 use super::size::{Candidate, candidates, distinct};
 use super::{Partition, PlanError, Size, SizeFilter, full_name, nearest};
 use crate::kernel::{Backend, KernelEntry, Sizes, VariantEntry};
+use crate::order;
 use crate::registry::Registry;
 
 /// What to do with variants marked `ignore`.
@@ -210,9 +211,7 @@ fn all_known(
 }
 
 fn unknown(what: &'static str, name: &str, known: &[&str]) -> PlanError {
-    let mut choices = known.to_vec();
-    choices.sort_unstable();
-    choices.dedup();
+    let choices = order::distinct(known.iter().copied());
     PlanError::Unknown {
         what,
         name: name.to_owned(),

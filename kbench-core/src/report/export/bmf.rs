@@ -6,7 +6,6 @@
 
 use serde_json::{Map, Value, json};
 
-use super::indented::indented;
 use super::rows::{Timed, timed};
 use crate::report::Report;
 
@@ -16,7 +15,7 @@ pub(super) fn bmf(report: &Report) -> String {
     for row in timed(report) {
         all.insert(row.name.to_string(), measures(&row));
     }
-    indented(&Value::Object(all).to_string())
+    format!("{:#}\n", Value::Object(all))
 }
 
 fn measures(timed: &Timed<'_>) -> Value {

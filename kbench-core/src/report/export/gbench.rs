@@ -16,7 +16,6 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::indented::indented;
 use super::moment;
 use super::rows::{Named, Timed, listed};
 use crate::environment::Environment;
@@ -35,7 +34,7 @@ pub(super) fn gbench(report: &Report) -> String {
         }
     }
     let document = json!({ "context": context(report), "benchmarks": entries });
-    indented(&document.to_string())
+    format!("{document:#}\n")
 }
 
 /// Where an entry stands: its family, and its number therein.

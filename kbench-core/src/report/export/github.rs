@@ -6,14 +6,13 @@
 
 use serde_json::{Value, json};
 
-use super::indented::indented;
 use super::rows::{Timed, timed};
 use crate::report::{Report, units};
 
 /// The report as a list for github-action-benchmark.
 pub(super) fn github(report: &Report) -> String {
     let entries: Value = timed(report).iter().map(entry).collect();
-    indented(&entries.to_string())
+    format!("{entries:#}\n")
 }
 
 fn entry(timed: &Timed<'_>) -> Value {

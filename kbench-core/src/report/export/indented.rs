@@ -1,42 +1,75 @@
-//! Indenting JSON that was written on one line.
+//! Compact JSON, and the same with a line for every element.
 //!
-//! serde_json can do so while it writes, but then every type of the report is compiled a second time.
+//! All types of a report are written by one serializer, into a `dyn Write`: serde_json can indent by itself, but then every
+//! type is compiled a second time.
 
-/// The same JSON with a line for every element, as `serde_json::to_string_pretty` writes it, and an end of the last line.
-pub(super) fn indented(compact: &str) -> String {
-    // Samples take most of a large document: its text is not moved to a larger place while it grows.
-    let mut length = 1;
-    indent(compact, |part| length += part.len());
-    let mut text = String::with_capacity(length);
-    indent(compact, |part| text += part);
-    text + "\n"
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde::ser::Error;
+
+/// JSON on one line.
+pub(in crate::report) fn compact(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut text = Vec::new();
+    write(value, &mut text)?;
+    String::from_utf8(text).map_err(Error::custom)
 }
 
-/// Gives the parts of the indented text.
-fn indent(compact: &str, mut put: impl FnMut(&str)) {
-    let (mut depth, mut previous) = (0, ' ');
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    for (place, c) in compact.char_indices() {
-        let part = &compact[place..place + c.len_utf8()];
-        if is_quoted {
-            is_quoted = is_escaped || c != '"';
-            is_escaped = c == '\\' && !is_escaped;
-            put(part);
-            continue;
+/// JSON with a line for every element, as `serde_json::to_string_pretty` writes it, and an end of the last line.
+pub(super) fn indented(value: &impl Serialize) -> serde_json::Result<String> {
+    let mut indenter = Indenter { previous: b' ', ..Indenter::default() };
+    write(value, &mut indenter)?;
+    indenter.text.push(b'\n');
+    String::from_utf8(indenter.text).map_err(Error::custom)
+}
+
+fn write(value: &impl Serialize, to: &mut dyn Write) -> serde_json::Result<()> {
+    serde_json::to_writer(to, value)
+}
+
+/// Indents what is written to it on one line.
+#[derive(Default)]
+struct Indenter {
+    text: Vec<u8>,
+    depth: usize,
+    /// The last byte outside of a string.
+    previous: u8,
+    is_quoted: bool,
+    is_escaped: bool,
+}
+
+impl Indenter {
+    fn put(&mut self, byte: u8) {
+        if self.is_quoted {
+            self.is_quoted = self.is_escaped || byte != b'"';
+            self.is_escaped = byte == b'\\' && !self.is_escaped;
+            self.text.push(byte);
+            return;
         }
-        let (opens, closes) = (matches!(c, '[' | '{'), matches!(c, ']' | '}'));
-        depth -= usize::from(closes);
+        let (opens, closes) = (matches!(byte, b'[' | b'{'), matches!(byte, b']' | b'}'));
+        self.depth -= usize::from(closes);
         // Empty lists and objects stay on their line.
-        if matches!(previous, '[' | '{') != closes || previous == ',' {
-            put("\n");
-            (0..depth).for_each(|_| put("  "));
-        } else if previous == ':' {
-            put(" ");
+        if matches!(self.previous, b'[' | b'{') != closes || self.previous == b',' {
+            self.text.push(b'\n');
+            self.text.extend(std::iter::repeat_n(b' ', 2 * self.depth));
+        } else if self.previous == b':' {
+            self.text.push(b' ');
         }
-        put(part);
-        depth += usize::from(opens);
-        is_quoted = c == '"';
-        previous = c;
+        self.text.push(byte);
+        self.depth += usize::from(opens);
+        self.is_quoted = byte == b'"';
+        self.previous = byte;
+    }
+}
+
+impl Write for Indenter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        bytes.iter().for_each(|byte| self.put(*byte));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -49,7 +82,8 @@ mod tests {
 
     fn agrees(value: &Value) {
         let pretty = serde_json::to_string_pretty(value).expect("text");
-        assert_eq!(indented(&value.to_string()), pretty + "\n");
+        assert_eq!(indented(value).expect("text"), pretty + "\n");
+        assert_eq!(compact(value).expect("text"), value.to_string());
     }
 
     #[test]
@@ -82,6 +116,6 @@ mod tests {
     fn a_report_is_indented_as_by_serde_json() {
         let report = awkward();
         let pretty = serde_json::to_string_pretty(&report).expect("text");
-        assert_eq!(indented(&serde_json::to_string(&report).expect("text")), pretty + "\n");
+        assert_eq!(indented(&report).expect("text"), pretty + "\n");
     }
 }

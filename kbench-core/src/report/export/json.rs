@@ -1,27 +1,25 @@
 //! JSON: the versioned run document, and its rows as lines for other programs.
 
-use super::indented::indented;
+use super::indented::{compact, indented};
 use crate::report::Report;
 
 /// The run document, indented.
 pub fn json(report: &Report) -> serde_json::Result<String> {
-    let mut compact = serde_json::to_string(report)?;
-    compact.shrink_to_fit();
-    Ok(indented(&compact))
+    indented(report)
 }
 
 /// The same on one line, for files that nobody reads as they are.
 pub fn json_compact(report: &Report) -> serde_json::Result<String> {
-    Ok(serde_json::to_string(report)? + "\n")
+    Ok(compact(report)? + "\n")
 }
 
 /// One line of JSON for every row, then one for the run without its rows.
 pub fn json_rows(report: &Report) -> serde_json::Result<String> {
     let mut text = String::new();
     for row in report.rows.iter().chain(&report.searched) {
-        text += &line("row", &serde_json::to_string(row)?);
+        text += &line("row", &compact(row)?);
     }
-    text += &line("run", &serde_json::to_string(&report.without_rows())?);
+    text += &line("run", &compact(&report.without_rows())?);
     Ok(text)
 }
 

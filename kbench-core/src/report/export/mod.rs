@@ -20,6 +20,7 @@ mod rows;
 mod samples;
 
 pub use csv::csv;
+pub(super) use indented::compact;
 pub use json::{json, json_compact, json_rows};
 pub(crate) use markdown::prose;
 

@@ -2,6 +2,7 @@
 
 use serde_json::{Number, Value, json};
 
+use super::super::export::compact;
 use super::super::{RawSamples, Report, RowReport};
 use crate::visible::is_obeyed;
 
@@ -89,7 +90,7 @@ fn figures(row: &RowReport) -> Vec<Value> {
     // The samples are most of a row, and not wanted.
     let row = RowReport { raw: RawSamples::default(), ..row.clone() };
     // Text is read back: `serde_json::to_value` would compile every type of a row a second time.
-    let written = serde_json::to_string(&row).and_then(|text| text.parse());
+    let written = compact(&row).and_then(|text| text.parse());
     let mut fields: Value = written.unwrap_or_default();
     COLUMNS
         .iter()
