@@ -232,7 +232,7 @@ fn effort(arguments: &Arguments) -> Result<Effort, String> {
     let warm_up = arguments.last("warm-up-time", duration::parse)?;
     Ok(Effort {
         budget: budget.unwrap_or(preset.budget),
-        budget_rows: preset.budget_rows.filter(|_| budget.is_none()),
+        scales_with_rows: preset.scales_with_rows && budget.is_none(),
         measurement_time: arguments
             .last("measurement-time", duration::parse)?
             .unwrap_or(preset.measurement_time),
@@ -348,8 +348,9 @@ mod tests {
     fn effort_flags_refine_their_preset() {
         let effort = options(&["--quick", "--budget", "5s"]).expect("valid").configuration.effort;
         assert_eq!(effort.budget, Duration::from_secs(5));
-        let rows = |given: &[&str]| options(given).expect("valid").configuration.effort.budget_rows;
-        assert_eq!((rows(&[]), rows(&["--budget", "2m"])), (Effort::default().budget_rows, None));
+        let scales =
+            |given: &[&str]| options(given).expect("valid").configuration.effort.scales_with_rows;
+        assert_eq!((scales(&[]), scales(&["--budget", "2m"])), (true, false));
         assert_eq!(effort.measurement_time, Effort::quick().measurement_time);
         let given = options(&["--warm-up-time", "30ms"]).expect("valid").configuration.effort;
         assert_eq!(given.for_rows(100_000).warm_up, Duration::from_millis(30));

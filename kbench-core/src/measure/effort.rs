@@ -9,18 +9,24 @@ use crate::worker::Sampling;
 /// Blocks that every cell should get: enough for a test, however long a call takes.
 pub(super) const FEWEST_BLOCKS: u32 = 8;
 
+/// A budget that scales is reached with this many rows; with fewer, each row has as much time.
+const FEW_ROWS: f64 = 30.0;
+
+/// A budget that scales is doubled with this many rows.
+const MANY_ROWS: f64 = 2100.0;
+
 /// Share of a row's part of the budget that may go into warming it up.
 const WARM_UP_SHARE: f64 = 0.1;
 
 /// Time limits of a run; each can be set by a flag.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Wall time of the whole measuring stage.
+    /// Wall time of the run, from the first check to the last sample.
     #[serde(serialize_with = "seconds", deserialize_with = "duration")]
     pub budget: Duration,
-    /// How many rows that is for, where it is nobody's wish: a run with more of them takes longer.
+    /// Whether it follows from the number of rows, because the user has set none.
     #[serde(skip)]
-    pub budget_rows: Option<usize>,
+    pub scales_with_rows: bool,
     /// Time spent in timed samples per row, unless `samples` says otherwise.
     #[serde(serialize_with = "seconds", deserialize_with = "duration")]
     pub measurement_time: Duration,
@@ -54,7 +60,7 @@ impl Effort {
     pub fn quick() -> Self {
         Effort {
             budget: Duration::from_secs(20),
-            budget_rows: None,
+            scales_with_rows: false,
             measurement_time: Duration::from_millis(100),
             warm_up: Duration::from_millis(5),
             launches: Some(1),
@@ -74,8 +80,11 @@ impl Effort {
 
     /// The same for a run with so many rows.
     pub(crate) fn for_rows(&self, rows: usize) -> Self {
-        let growth = self.budget_rows.map_or(1.0, |own| (rows as f64 / own as f64).max(1.0));
-        let budget = self.budget.mul_f64(growth);
+        let factor = match self.scales_with_rows {
+            true => (rows as f64 / FEW_ROWS).min(1.0 + rows as f64 / MANY_ROWS),
+            false => 1.0,
+        };
+        let budget = self.budget.mul_f64(factor);
         let share = budget.mul_f64(WARM_UP_SHARE / rows.max(1) as f64);
         let warm_up = share.max(self.shortest_warm_up).min(self.warm_up);
         Effort { budget, warm_up, ..self.clone() }
@@ -105,8 +114,8 @@ impl Effort {
 impl Default for Effort {
     fn default() -> Self {
         Effort {
-            budget: Duration::from_secs(120),
-            budget_rows: Some(1200),
+            budget: Duration::from_secs(150),
+            scales_with_rows: true,
             measurement_time: Duration::from_secs(1),
             samples: None,
             warm_up: Duration::from_millis(20),
@@ -123,22 +132,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn many_rows_take_longer_unless_a_budget_was_given() {
+    fn more_rows_take_longer_unless_a_budget_was_given() {
         let seconds = |effort: Effort, rows| effort.for_rows(rows).budget.as_secs();
-        assert_eq!([2, 1200, 3000].map(|rows| seconds(Effort::default(), rows)), [120, 120, 300]);
-        assert_eq!([2, 3000].map(|rows| seconds(Effort::thorough(), rows)), [900, 2250]);
-        assert_eq!(seconds(Effort::quick(), 3000), 20);
-        let given = Effort { budget_rows: None, ..Effort::default() };
-        assert_eq!(seconds(given, 3000), 120);
+        let rows = [2, 30, 900, 2900];
+        assert_eq!(rows.map(|rows| seconds(Effort::default(), rows)), [10, 150, 214, 357]);
+        assert_eq!(rows.map(|rows| seconds(Effort::thorough(), rows)), [60, 900, 1285, 2142]);
+        assert_eq!(rows.map(|rows| seconds(Effort::quick(), rows)), [20; 4]);
+        let given = Effort { scales_with_rows: false, ..Effort::default() };
+        assert_eq!(rows.map(|rows| seconds(given.clone(), rows)), [150; 4]);
     }
 
     #[test]
     fn rows_that_have_little_time_are_warmed_up_for_a_part_of_it() {
         let millis = |effort: Effort, rows| effort.for_rows(rows).warm_up.as_millis();
         let rows = [1, 600, 1000, 1200, 3000];
-        assert_eq!(rows.map(|rows| millis(Effort::default(), rows)), [20, 20, 12, 10, 10]);
-        let hasty =
-            Effort { budget: Duration::from_secs(20), budget_rows: None, ..Effort::default() };
+        assert_eq!(rows.map(|rows| millis(Effort::default(), rows)), [20, 20, 20, 19, 12]);
+        let budget = Duration::from_secs(20);
+        let hasty = Effort { budget, scales_with_rows: false, ..Effort::default() };
         assert_eq!(rows.map(|rows| millis(hasty.clone(), rows)), [20, 5, 5, 5, 5]);
         assert_eq!(rows.map(|rows| millis(Effort::quick(), rows)), [5; 5]);
         let wished = Effort { shortest_warm_up: hasty.warm_up, ..hasty };

@@ -1,80 +1,78 @@
-//! One launch of a group: a worker is started, told what to visit, and heard; and what is done when it ends before its
+//! One launch of some cells: a worker is started, told what to visit, and heard; and what is done when it ends before its
 //! time.
 
 use std::time::Instant;
 
-use super::Isolation;
-use super::group::Group;
+use super::{Assignment, Isolation};
 use super::roster::{Roster, RosterCell};
+use super::run::{Run, WORKER_MEMORY};
 use super::session::{Guilty, Session};
-use super::timetable::{Timetable, WARM_UP_BLOCKS};
-use crate::worker::{LinkError, MOST_PARDONS, PROTOCOL, Preparation, Request, Visit, Visits};
+use crate::worker::{
+    Block, LinkError, MOST_PARDONS, PROTOCOL, Preparation, Request, Visit, Visits,
+};
 
-/// Data of cells that are visited round-robin may take this much memory together; more cells make another group.
-const GROUP_MEMORY: usize = 1 << 30;
+/// A launch that takes this many times as long as planned ends, once every cell has had a block.
+const PATIENCE: f64 = 1.5;
 
-/// Where time is short a launch ends by the clock: it is given this many times the blocks that should fit.
-const AMPLE: f64 = 2.0;
-
-/// Workers that may end before their time for reasons unknown. From the first one on, workers announce every call; so the
-/// second one usually tells who it was.
+/// Workers with the data of a cell that may end before their time for reasons unknown. From the first one on, workers
+/// announce every call; so the second one usually tells which row it was.
 const MOST_LOSSES: usize = 3;
 
-impl<'a> Group<'a> {
+impl<'a> Run<'a> {
     /// Starts a worker for some rows, and lets it make their data; none when it cannot.
-    pub(super) fn start(&mut self, roster: Roster) -> Option<Session<'a>> {
+    pub(super) fn start(&mut self, roster: Roster, cells: &[usize]) -> Option<Session<'a>> {
         let begun = Instant::now();
         let number = self.measured.measurement.launches.len() as u64;
         let request = Request::Prepare(self.preparation(&roster, number));
         let link = match self.assignment.launcher.launch(number) {
             Ok(link) => link,
             Err(error) => {
-                self.end(&error);
+                self.end(cells, &error);
                 return None;
             }
         };
         let mut session = Session::new(link, self.assignment.plan, roster);
-        if let Err(error) = session.ask(&request, self.measured, &mut |_| {}) {
-            self.blame(&session, &error);
+        if let Err(error) = session.ask(&request, &mut self.measured, &mut |_| {}) {
+            self.blame(&session, cells, &error);
             return None;
         }
-        self.starts.push(begun.elapsed().as_secs_f64());
+        let common = session.common_start(begun.elapsed().as_secs_f64());
+        for (RosterCell { cell, .. }, ready) in session.roster.cells.iter().zip(&session.ready) {
+            let of = cells.iter().find(|at| self.cells[**at].roster.cell == *cell);
+            if let (Some(at), Some(ready)) = (of, ready) {
+                self.cells[*at].starts.push(common + ready.seconds);
+            }
+        }
         Some(session)
     }
 
     /// Measures with a worker, and keeps what it took, also when it ends before its time.
-    pub(super) fn launch(
-        &mut self,
-        mut session: Session<'a>,
-        timetable: &mut Timetable,
-        seconds: f64,
-    ) {
-        let visits = self.visits(&session, timetable, seconds);
+    pub(super) fn launch(&mut self, mut session: Session<'a>, cells: &[usize]) {
+        let visits = self.visits(&session, cells);
         let begun = Instant::now();
-        let measured = session.ask(&Request::Measure(visits), self.measured, &mut |_| {});
+        let request = Request::Measure(visits);
+        let measured = session.ask(&request, &mut self.measured, &mut |_| {});
         match &measured {
-            Ok(_) => self.correct(&session, begun.elapsed().as_secs_f64()),
-            Err(error) => self.blame(&session, error),
+            Ok(_) => self.learn_paces(&session, cells, begun.elapsed().as_secs_f64()),
+            Err(error) => self.blame(&session, cells, error),
         }
-        for (position, RosterCell { cell, .. }) in self.roster.cells.iter().enumerate() {
-            let counted = session.launch.cells[*cell].iter().filter(|block| !block.requeued);
-            timetable.taken[position] += counted.count() as f64 / self.processes(position) as f64;
+        for at in cells {
+            let processes = self.processes(*at) as f64;
+            let cell = &mut self.cells[*at];
+            let blocks = &session.launch.cells[cell.roster.cell];
+            let counted = blocks.iter().filter(|block| !block.requeued);
+            cell.taken += counted.map(mirrored_blocks).sum::<f64>() / processes;
         }
         if measured.is_ok() {
-            self.look_aside(&mut session, timetable);
+            self.look_aside(&mut session, cells);
         }
         self.measured.measurement.launches.push(std::mem::take(&mut session.launch));
-        let ended = Instant::now();
-        drop(session);
-        if let Some(last) = self.starts.last_mut() {
-            *last += ended.elapsed().as_secs_f64();
-        }
     }
 
-    /// Checks and counts that need a worker but no clock; their time is not that of measuring.
-    fn look_aside(&mut self, session: &mut Session<'a>, timetable: &mut Timetable) {
+    /// Checks and counts that need a worker but no clock.
+    fn look_aside(&mut self, session: &mut Session<'a>, cells: &[usize]) {
         let rows = session.roster.rows();
-        if rows.iter().all(|row| self.looked_at.contains(row)) {
+        if rows.iter().all(|row| self.rechecked.contains(row)) {
             return;
         }
         let begun = Instant::now();
@@ -88,78 +86,94 @@ impl<'a> Group<'a> {
         }
         // A worker that ends while it looks is to blame on a row; the next launch looks at the others.
         let is_done = requests.iter().all(|request| {
-            let asked = session.ask(request, self.measured, &mut |_| {});
+            let asked = session.ask(request, &mut self.measured, &mut |_| {});
             if let Err(error) = &asked {
-                self.blame(session, error);
+                self.blame(session, cells, error);
             }
             asked.is_ok()
         });
         if is_done {
-            self.looked_at.extend(rows);
+            self.rechecked.extend(rows);
         }
         self.measured.spent.checking += begun.elapsed().as_secs_f64();
-        timetable.postpone(begun.elapsed());
     }
 
     /// What a worker is to visit.
-    fn visits(&self, session: &Session<'a>, timetable: &Timetable, seconds: f64) -> Visits {
-        let next = self.next_blocks(timetable);
-        let position =
-            |cell: &RosterCell| self.roster.cells.iter().position(|c| c.cell == cell.cell);
-        let positions: Vec<Option<usize>> = session.roster.cells.iter().map(position).collect();
-        let planned: f64 =
-            positions.iter().flatten().map(|p| next[*p] * self.block_seconds(*p)).sum();
-        let stretch = match timetable.is_bound {
-            true => AMPLE * (seconds / planned).max(1.0),
-            false => 1.0,
-        };
-        let visit = |(place, position): (usize, &Option<usize>)| {
-            let rows = session.roster.visit_rows(place, self.measured);
-            let blocks = (stretch * next[(*position)?]).round() as u32;
-            (!rows.is_empty()).then_some(Visit { cell: place, blocks, rows })
-        };
+    fn visits(&self, session: &Session<'a>, cells: &[usize]) -> Visits {
+        let Assignment { effort, launcher, .. } = self.assignment;
+        let has_set_samples = effort.samples.is_some() || !launcher.is_fresh();
+        let mut visits = Vec::new();
+        let (mut seconds, mut announce) = (0.0, false);
+        for (place, RosterCell { cell, .. }) in session.roster.cells.iter().enumerate() {
+            let of = cells.iter().find(|at| self.cells[**at].roster.cell == *cell);
+            let Some(at) = of else { continue };
+            let rows = session.roster.visit_rows(place, &self.measured);
+            if rows.is_empty() {
+                continue;
+            }
+            let (share, costs) = (self.cells[*at].share, self.costs(*at));
+            seconds += share.next_seconds(costs) - costs.start;
+            announce |= !self.cells[*at].losses.is_empty();
+            let (blocks, single) = (share.next_blocks(), share.is_single);
+            visits.push(Visit { cell: place, blocks, single, rows });
+        }
         Visits {
-            cells: positions.iter().enumerate().filter_map(visit).collect(),
-            seconds,
+            cells: visits,
+            seconds: if has_set_samples { self.left() } else { PATIENCE * seconds },
             quiet: self.measured.measurement.quiet_level(),
-            announce: !self.losses.is_empty(),
+            announce,
             settle: false,
             processor: None,
         }
     }
 
-    /// Learns from a launch how long blocks really take.
-    fn correct(&mut self, session: &Session<'a>, seconds: f64) {
-        let predicted: f64 = (0..self.roster.cells.len())
-            .map(|position| {
-                let blocks = session.launch.cells[self.roster.cells[position].cell].len() as f64;
-                let blocks = if blocks > 0.0 { blocks + WARM_UP_BLOCKS } else { 0.0 };
-                blocks * self.block_seconds(position)
-            })
-            .sum();
+    /// Learns from a launch how long calls and blocks really take.
+    fn learn_paces(&mut self, session: &Session<'a>, cells: &[usize], seconds: f64) {
+        let mut predicted = 0.0;
+        for at in cells {
+            let cell = &mut self.cells[*at];
+            let (known, index) = (&self.measured.rows[cell.roster.cell], cell.roster.cell);
+            let (mut took, mut expected) = (0.0, 0.0);
+            for sample in session.launch.cells[index].iter().flat_map(|block| &block.samples) {
+                let calibration = known.get(sample.row).and_then(|row| row.calibration);
+                took += calibration.map_or(0.0, |c| sample.nanoseconds * c.calls.total() as f64);
+                expected += calibration.map_or(0.0, |c| c.estimate * c.calls.total() as f64);
+            }
+            if expected > 0.0 {
+                cell.paces.push(took / expected);
+            }
+            let blocks: f64 = session.launch.cells[index].iter().map(mirrored_blocks).sum();
+            if blocks > 0.0 {
+                let costs = cell.costs(known, 1.0, 1);
+                let warm_up = if cell.done == 0 { 0.0 } else { costs.warm_up };
+                predicted += blocks * costs.block + warm_up;
+            }
+        }
         if predicted > 0.0 && self.assignment.isolation == Isolation::Shared {
-            self.paces.push(self.correction() * seconds / predicted);
+            self.paces.push(seconds / predicted);
         }
     }
 
-    /// Notes that a worker ended before its time: its fault who was being called, a loss when nobody was.
-    fn blame(&mut self, session: &Session<'a>, error: &LinkError) {
+    /// Notes that a worker ended before its time: the fault of the row that was being called, a loss when none was.
+    fn blame(&mut self, session: &Session<'a>, cells: &[usize], error: &LinkError) {
         self.is_broken = true;
+        let is_worth_another_try = |at: &usize| self.cells[*at].losses.len() < MOST_LOSSES;
         match session.guilty(error) {
             Some(guilty) => self.fail(guilty, error),
             // It has said which row it was: that one has failed, and the others go on.
             None if matches!(error, LinkError::Resigned) => {}
-            None if error.is_end() && self.losses.len() < MOST_LOSSES => {
-                self.losses.push(error.to_string());
+            None if error.is_end() && cells.iter().all(is_worth_another_try) => {
+                cells.iter().for_each(|at| self.cells[*at].losses.push(error.to_string()));
             }
-            None => self.end(error),
+            None => self.end(cells, error),
         }
     }
 
-    /// Notes why there can be no more launches.
-    fn end(&mut self, error: &LinkError) {
+    /// Notes why some cells can have no more launches.
+    fn end(&mut self, cells: &[usize], error: &LinkError) {
+        self.is_broken = true;
         self.measured.interrupted = self.measured.interrupted.or(error.interrupt());
-        self.ended = Some(error.to_string());
+        cells.iter().for_each(|at| self.cells[*at].ended = Some(error.to_string()));
     }
 
     /// Marks rows whose call was the end of a worker; those that may be innocent have another chance.
@@ -179,19 +193,21 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// Says why launches are missing: rows that have samples keep them, others have failed.
-    pub(super) fn explain(&mut self) {
-        let losses = self.losses.len();
-        let (reason, remark) = match (&self.ended, self.losses.last()) {
+    /// Says why launches of a cell are missing: rows that have samples keep them, others have failed.
+    pub(super) fn explain(&mut self, at: usize) {
+        let cell = &self.cells[at];
+        let losses = cell.losses.len();
+        let (reason, remark) = match (&cell.ended, cell.losses.last()) {
             (Some(error), _) => (error, format!("measuring ended early: {error}")),
             (None, Some(error)) => {
                 (error, format!("{losses} of its launches did not end well: {error}"))
             }
             (None, None) => return,
         };
-        for (cell, row) in self.roster.rows() {
-            let known = &mut self.measured.rows[cell][row];
-            if self.measured.measurement.has(cell, row) {
+        for row in &cell.roster.rows {
+            let has_samples = self.measured.measurement.has(cell.roster.cell, *row);
+            let known = &mut self.measured.rows[cell.roster.cell][*row];
+            if has_samples {
                 known.remark.get_or_insert_with(|| remark.clone());
             } else if self.measured.interrupted.is_none() {
                 known.failure.get_or_insert_with(|| reason.clone());
@@ -205,10 +221,17 @@ impl<'a> Group<'a> {
             seed: self.assignment.seed,
             launch,
             cells: roster.requests(self.assignment.plan),
-            memory: GROUP_MEMORY,
+            memory: WORKER_MEMORY,
             calibrate: None,
             device: self.assignment.device.clone(),
             timeout_seconds: self.assignment.timeout.as_secs_f64(),
         }
     }
+}
+
+/// How much of a mirrored block a block is: one that is not mirrored has half of the samples.
+fn mirrored_blocks(block: &Block) -> f64 {
+    let Some(first) = block.samples.first() else { return 1.0 };
+    let samples = block.samples.iter().filter(|sample| sample.row == first.row).count();
+    if samples == 1 { 0.5 } else { 1.0 }
 }

@@ -1,18 +1,19 @@
 //! Measuring: from a checked plan to samples, launch by launch.
 //!
-//! The controller calibrates once, in the first worker, and shares what it found with all launches. How many launches
-//! there are, and how many blocks each takes, follows from what a launch costs and from where the variance is. Between
-//! launches it looks at the figures: cells that are decided leave, and their time goes to those that are not.
+//! Every cell is calibrated once. Then the time of the whole run is shared out among all cells: how many launches each has,
+//! and how many blocks in each, follows from what its launches cost and from where its variance is. Launches of all cells
+//! take turns, so that what changes over minutes is sampled by each. Between rounds the figures are looked at: cells that
+//! are decided leave, and their time goes to those that are not.
 
+mod cell;
 mod effort;
-mod group;
 mod judge;
 mod launch;
 mod roster;
+mod run;
 mod schedule;
 mod session;
 mod stage;
-mod timetable;
 
 pub use effort::Effort;
 pub use judge::{Judge, Look, OpenCell, Outlook, Spread};

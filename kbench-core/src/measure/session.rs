@@ -3,7 +3,7 @@
 use super::roster::{Roster, RosterCell};
 use super::{Launch, Measured, RowMeasured};
 use crate::plan::Plan;
-use crate::worker::{Done, Link, LinkError, Place, Reply, Request};
+use crate::worker::{Done, Link, LinkError, Place, PreparedCell, Reply, Request};
 
 /// A worker with its rows.
 pub(super) struct Session<'a> {
@@ -11,8 +11,8 @@ pub(super) struct Session<'a> {
     pub(super) roster: Roster,
     /// The blocks that it took.
     pub(super) launch: Launch,
-    /// Whether each cell of the roster is prepared, or failed to be.
-    pub(super) ready: Vec<bool>,
+    /// What is known of each cell of the roster that is prepared, or failed to be.
+    pub(super) ready: Vec<Option<Ready>>,
     /// What it was about to call when it was last heard of.
     pub(super) calling: Option<Place>,
 }
@@ -23,10 +23,17 @@ impl<'a> Session<'a> {
         Session {
             link,
             launch: Launch { cells: vec![Vec::new(); plan.cells.len()] },
-            ready: vec![false; roster.cells.len()],
+            ready: vec![None; roster.cells.len()],
             roster,
             calling: None,
         }
+    }
+
+    /// Seconds that each cell has of a start that took so many in all, besides making its own data.
+    pub(super) fn common_start(&self, seconds: f64) -> f64 {
+        let ready = self.ready.iter().flatten();
+        let (cells, own) = ready.fold((0.0_f64, 0.0), |(n, own), r| (n + 1.0, own + r.seconds));
+        (seconds - own).max(0.0) / cells.max(1.0)
     }
 
     /// The rows that are to blame for the end of the worker: those that it was calling.
@@ -68,11 +75,20 @@ pub(super) struct Guilty {
     pub(super) is_data: bool,
 }
 
+/// A cell whose data is made.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ready {
+    /// Bytes of its data.
+    pub(super) bytes: usize,
+    /// Seconds that making it took.
+    pub(super) seconds: f64,
+}
+
 /// Where replies are noted.
 struct Notes<'s> {
     roster: &'s Roster,
     launch: &'s mut Launch,
-    ready: &'s mut Vec<bool>,
+    ready: &'s mut Vec<Option<Ready>>,
     calling: &'s mut Option<Place>,
     rows: &'s mut [Vec<RowMeasured>],
 }
@@ -86,7 +102,8 @@ impl Notes<'_> {
             Reply::Called => *self.calling = None,
             Reply::Prepared(prepared) => {
                 *self.calling = None;
-                *self.ready.get_mut(prepared.cell)? = true;
+                let PreparedCell { bytes, seconds, .. } = prepared;
+                *self.ready.get_mut(prepared.cell)? = Some(Ready { bytes, seconds });
                 for (row, calibration) in prepared.calibrations.into_iter().enumerate() {
                     let (cell, row) = self.roster.row(prepared.cell, row)?;
                     rows[cell][row].bytes = Some(prepared.moved_bytes as f64);
@@ -103,7 +120,7 @@ impl Notes<'_> {
                 let failing = match failed.row {
                     Some(row) => vec![*whole.rows.get(row)?],
                     None => {
-                        *self.ready.get_mut(failed.cell)? = true;
+                        *self.ready.get_mut(failed.cell)? = Some(Ready::default());
                         whole.rows.clone()
                     }
                 };

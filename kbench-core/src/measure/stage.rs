@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::group::Group;
+use super::run::Run;
 use super::{Effort, Judge, Look, Measurement};
 use crate::check::{CheckedRow, Standing};
 use crate::cuda::DeviceFigures;
@@ -13,7 +13,7 @@ use crate::kernel::empty_turn;
 use crate::plan::{Cell, Plan};
 use crate::system::Interrupt;
 use crate::watch::Watch;
-use crate::worker::{DeviceRequest, Launcher, LinkError, RowCalibration};
+use crate::worker::{DeviceRequest, Launcher, RowCalibration};
 
 /// Whether the rows of a cell are measured side by side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,43 +198,19 @@ pub fn measure_plan(
     watch: &mut dyn Watch,
     onlooker: &mut Onlooker<'_>,
 ) -> Measured {
-    let Assignment { plan, checked, past, .. } = assignment;
-    let mut measured = Measured {
+    let Assignment { plan, past, .. } = assignment;
+    let measured = Measured {
         rows: plan.cells.iter().map(|c| vec![RowMeasured::default(); places(c, past)]).collect(),
         looks: vec![None; plan.cells.len()],
         empty_turn: empty_turn(),
         ..Measured::default()
     };
     let start = Instant::now();
-    let budget = assignment.time.min(A_YEAR);
-    let mut waiting: Vec<usize> = (0..plan.cells.len()).collect();
-    let mut caution = Caution::default();
-    loop {
-        waiting.retain(|cell| wants_samples(&checked[*cell], &measured.rows[*cell]));
-        let aside = Duration::from_secs_f64(measured.spent.aside());
-        let left = (budget + aside).saturating_sub(start.elapsed());
-        if waiting.is_empty() || left.is_zero() || measured.interrupted.is_some() {
-            break;
-        }
-        let (opened, share) = caution.part(&waiting);
-        let left = left.mul_f64(share);
-        let begun = Instant::now();
-        match measure_group(assignment, &mut measured, opened, left, (watch, onlooker)) {
-            Ok(cells) => {
-                if cells.is_empty() {
-                    measured.spent.lost += begun.elapsed().as_secs_f64();
-                }
-                skip(assignment, &mut measured, &cells);
-                waiting.retain(|cell| !cells.contains(cell));
-            }
-            Err(LinkError::Interrupted(interrupt)) => measured.interrupted = Some(interrupt),
-            Err(error) if error.is_end() && caution.is_worth_another_try(opened.len()) => {
-                measured.spent.lost += begun.elapsed().as_secs_f64();
-            }
-            Err(error) => fail(&mut measured, opened, &error),
-        }
-    }
-    skip(assignment, &mut measured, &waiting);
+    let mut run = Run::new(assignment, measured);
+    run.calibrate(watch, onlooker);
+    run.measure(watch, onlooker);
+    let mut measured = run.finish();
+    skip(assignment, &mut measured);
     measured.spent.measuring = start.elapsed().as_secs_f64() - measured.spent.aside();
     measured
 }
@@ -243,7 +219,7 @@ pub fn measure_plan(
 /// the end of its process later. All others try again; when that happens again and again, in smaller and smaller groups, until
 /// one cell is left that is to blame.
 #[derive(Default)]
-struct Caution {
+pub(super) struct Caution {
     losses: u32,
     /// Cells that are tried together; none for all of them.
     width: Option<usize>,
@@ -254,13 +230,13 @@ impl Caution {
     const MOST_LOSSES: u32 = 3;
 
     /// The cells that are tried next, and their share of the time.
-    fn part<'a>(&self, waiting: &'a [usize]) -> (&'a [usize], f64) {
+    pub(super) fn part<'a>(&self, waiting: &'a [usize]) -> (&'a [usize], f64) {
         let width = self.width.unwrap_or(usize::MAX).min(waiting.len());
         (&waiting[..width], width as f64 / waiting.len() as f64)
     }
 
     /// Notes that a worker was lost; gives whether its cells are to be tried again.
-    fn is_worth_another_try(&mut self, cells: usize) -> bool {
+    pub(super) fn is_worth_another_try(&mut self, cells: usize) -> bool {
         self.losses += 1;
         if self.losses <= Caution::MOST_LOSSES {
             return true;
@@ -275,37 +251,14 @@ fn places(cell: &Cell, past: &[Vec<bool>]) -> usize {
     if past.is_empty() { cell.rows.len() } else { cell.past_of(cell.rows.len()) }
 }
 
-/// Measures as many of the waiting cells as fit together, in their share of the time; gives those that had their turn.
-fn measure_group<'a>(
-    assignment: &'a Assignment<'a>,
-    measured: &'a mut Measured,
-    waiting: &[usize],
-    left: Duration,
-    (watch, onlooker): (&mut dyn Watch, &mut Onlooker<'_>),
-) -> Result<Vec<usize>, LinkError> {
-    let begun = Instant::now();
-    let group = Group::open(assignment, measured, waiting, left, watch)?;
-    if !group.is_calibrated() {
-        // Its worker ended before its time. The row that is to blame has failed; all others try again, together.
-        return Ok(Vec::new());
-    }
-    let cells: Vec<usize> = group.roster.cells.iter().map(|cell| cell.cell).collect();
-    let left = left.saturating_sub(begun.elapsed());
-    group.measure(left.mul_f64(cells.len() as f64 / waiting.len() as f64), watch, onlooker);
-    Ok(cells)
-}
-
 /// Whether a cell has a row that is admitted and has not failed.
-fn wants_samples(checked: &[CheckedRow], known: &[RowMeasured]) -> bool {
+pub(super) fn wants_samples(checked: &[CheckedRow], known: &[RowMeasured]) -> bool {
     let admitted = |row: &CheckedRow| matches!(row.standing, Standing::Admitted);
     checked.iter().zip(known).any(|(row, known)| admitted(row) && known.is_live())
 }
 
-/// A budget beyond all clocks ends in a year.
-const A_YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
-
-/// Marks those rows of some cells whose turn did not come.
-fn skip(assignment: &Assignment<'_>, measured: &mut Measured, cells: &[usize]) {
+/// Marks those rows whose turn did not come.
+fn skip(assignment: &Assignment<'_>, measured: &mut Measured) {
     let seconds = assignment.effort.budget.as_secs_f64();
     let reason = match measured.interrupted {
         Some(interrupt) => format!("the run was interrupted by {interrupt} before its turn"),
@@ -315,22 +268,16 @@ fn skip(assignment: &Assignment<'_>, measured: &mut Measured, cells: &[usize]) {
             )
         }
     };
-    for cell in cells {
-        for (row, known) in measured.rows[*cell].iter_mut().enumerate() {
+    for cell in 0..assignment.plan.cells.len() {
+        if !wants_samples(&assignment.checked[cell], &measured.rows[cell]) {
+            continue;
+        }
+        for (row, known) in measured.rows[cell].iter_mut().enumerate() {
             let is_open = known.failure.is_none() && known.declined.is_none();
-            let is_there = assignment.has(*cell, row);
-            if is_open && is_there && !measured.measurement.has(*cell, row) {
+            let is_there = assignment.has(cell, row);
+            if is_open && is_there && !measured.measurement.has(cell, row) {
                 known.skipped.get_or_insert_with(|| reason.clone());
             }
-        }
-    }
-}
-
-/// Marks the rows of cells that no worker could be had for.
-fn fail(measured: &mut Measured, cells: &[usize], error: &LinkError) {
-    for cell in cells {
-        for row in &mut measured.rows[*cell] {
-            row.failure.get_or_insert_with(|| error.to_string());
         }
     }
 }

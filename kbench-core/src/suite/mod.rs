@@ -5,7 +5,7 @@ mod stages;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use self::compose::Record;
 use self::stages::{SEARCH_SHARE, Stages};
@@ -90,6 +90,9 @@ impl Default for Configuration {
         }
     }
 }
+
+/// A budget beyond all clocks ends in a year.
+const A_YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// Why a run could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -283,13 +286,11 @@ impl Suite {
             record: &mut record,
             watch,
             journal,
+            end: Instant::now() + effort.budget.min(A_YEAR),
         };
         let search = search.filter(|_| has_contests(&plan));
-        let time = match search {
-            Some(_) => effort.budget.mul_f64(1.0 - SEARCH_SHARE),
-            None => effort.budget,
-        };
-        let mut first = stages.pass(plan, Coverage::EverySize, time, rules);
+        let share = search.map_or(1.0, |_| 1.0 - SEARCH_SHARE);
+        let mut first = stages.first_pass(plan, share, rules);
         stages.complete(&mut first, rules);
         let found = search.map(|search| crossover::search(&first, search, *rules, &mut stages));
         record.device = accelerator.report(&first.plan, &first.measured, launcher.as_ref(), device);

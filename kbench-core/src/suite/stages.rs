@@ -13,8 +13,11 @@ use crate::system::interrupted;
 use crate::watch::{Told, Watch};
 use crate::worker::{Duet, Launcher};
 
-/// Share of the budget that is kept for the search of crossovers, when there is one to make.
+/// Share of the time after the checks that is kept for the search of crossovers, when there is one to make.
 pub(super) const SEARCH_SHARE: f64 = 1.0 / 3.0;
+
+/// Share of the budget that measuring has however long the checks take: a run without samples says nothing.
+const LEAST_MEASURING: f64 = 0.25;
 
 /// A round of the search that has less time than this for every row tells little, in seconds: rather fewer rounds.
 const SHORTEST_ROUND: f64 = 0.1;
@@ -32,31 +35,41 @@ pub(super) struct Stages<'a> {
     pub(super) record: &'a mut Record,
     pub(super) watch: &'a mut dyn Watch,
     pub(super) journal: &'a mut dyn Journal,
+    /// When the run should end.
+    pub(super) end: Instant,
 }
 
 impl Stages<'_> {
-    /// Checks and measures a plan.
-    pub(super) fn pass(
-        &mut self,
-        plan: Plan,
-        coverage: Coverage,
-        time: Duration,
-        judge: &dyn Judge,
-    ) -> Pass {
+    /// Checks all listed rows, and measures them in a share of the time that is left then.
+    pub(super) fn first_pass(&mut self, plan: Plan, share: f64, judge: &dyn Judge) -> Pass {
+        let checked = self.check(&plan, Coverage::EverySize);
+        let least = self.configuration.effort.budget.mul_f64(LEAST_MEASURING);
+        self.end = self.end.max(Instant::now() + least);
+        let time = self.left().mul_f64(share);
+        let measured = self.measure((&plan, &checked), None, Coverage::EverySize, time, judge);
+        Pass { plan, checked, measured }
+    }
+
+    /// Time until the end of the run.
+    fn left(&self) -> Duration {
+        self.end.saturating_duration_since(Instant::now())
+    }
+
+    /// Checks the rows of a plan.
+    fn check(&mut self, plan: &Plan, coverage: Coverage) -> Vec<Vec<CheckedRow>> {
         let begun = Instant::now();
         let mut checks = self.configuration.checks(self.launcher);
         let (seed, device) = (self.configuration.seed, self.accelerator.available());
         let mut told = told(self.watch, coverage);
-        let checked = check_plan(&plan, coverage, seed, &device, &mut checks, &mut told);
+        let checked = check_plan(plan, coverage, seed, &device, &mut checks, &mut told);
         self.record.seconds.checking += begun.elapsed().as_secs_f64();
-        let measured = self.measure((&plan, &checked), None, coverage, time, judge);
-        Pass { plan, checked, measured }
+        checked
     }
 
     /// Gives rows whose turn did not come the time that was kept for the search: what is listed comes first.
     pub(super) fn complete(&mut self, pass: &mut Pass, judge: &dyn Judge) {
         let Pass { plan, checked, measured } = pass;
-        let left = self.record.seconds.budget - self.record.seconds.measuring;
+        let time = self.left();
         let mut waiting = checked.clone();
         let mut is_complete = true;
         for (cell, rows) in waiting.iter_mut().enumerate() {
@@ -68,10 +81,9 @@ impl Stages<'_> {
                 }
             }
         }
-        if left <= 0.0 || is_complete || measured.interrupted.is_some() {
+        if time.is_zero() || is_complete || measured.interrupted.is_some() {
             return;
         }
-        let time = Duration::from_secs_f64(left);
         let coverage = Coverage::EverySize;
         let later =
             self.measure((plan, &waiting), Some((checked, measured)), coverage, time, judge);
@@ -123,6 +135,7 @@ impl Stages<'_> {
             journal.note(configuration.report(record, &pass, Found::default()));
         };
         let measured = measure_plan(&assignment, &mut told(*watch, coverage), &mut note);
+        self.end += Duration::from_secs_f64(measured.spent.lost);
         self.record.seconds.add(measured.spent);
         measured
     }
@@ -138,18 +151,19 @@ fn told(watch: &mut dyn Watch, coverage: Coverage) -> Told<'_> {
 
 impl Prober for Stages<'_> {
     fn probe(&mut self, cells: Vec<Cell>, rounds: u32, judge: &dyn Judge) -> Option<Pass> {
-        let left = self.record.seconds.budget - self.record.seconds.measuring;
+        let left = self.left().as_secs_f64();
         let rows: usize = cells.iter().map(|cell| cell.rows.len()).sum();
         let least = SHORTEST_ROUND * rows as f64;
         if left < least || interrupted().is_some() {
             return None;
         }
-        let time = Duration::from_secs_f64((left / f64::from(rounds.max(1))).max(least));
         let has_yardstick = self.configuration.selection.base.is_some();
         let plan = Plan { cells, has_yardstick, ..Plan::default() };
-        let measuring = self.record.seconds.measuring;
-        let pass = self.pass(plan, Coverage::MoreSizes, time, judge);
-        self.record.seconds.searching += self.record.seconds.measuring - measuring;
-        Some(pass)
+        let end = Instant::now() + Duration::from_secs_f64((left / f64::from(rounds.max(1))).max(least));
+        let checked = self.check(&plan, Coverage::MoreSizes);
+        let time = end.saturating_duration_since(Instant::now());
+        let measured = self.measure((&plan, &checked), None, Coverage::MoreSizes, time, judge);
+        self.record.seconds.searching += measured.spent.measuring;
+        Some(Pass { plan, checked, measured })
     }
 }

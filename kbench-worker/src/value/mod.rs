@@ -7,6 +7,7 @@
 mod declined;
 mod element;
 mod float8;
+mod generator;
 mod lend;
 mod operand;
 mod oracle;

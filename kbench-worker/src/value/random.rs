@@ -5,10 +5,9 @@
 //! takes its own stream, so that adding one array does not change the others that come before it.
 
 use std::cell::Cell;
-use std::f64::consts::TAU;
 use std::ops::Range;
 
-use super::splitmix::SplitMix;
+use super::generator::{Generator, RUN};
 use super::{Element, F8E4M3, F8E5M2};
 
 thread_local! {
@@ -34,11 +33,10 @@ pub fn with_seed<R>(seed: u64, make: impl FnOnce() -> R) -> R {
 }
 
 /// The generator of the next stream of this thread's seed.
-fn next_stream() -> SplitMix {
-    let stream = STREAM.get();
-    STREAM.set(Stream { next: stream.next + 1, ..stream });
-    let mut mixer = SplitMix(stream.seed ^ stream.next.wrapping_mul(0xd1b5_4a32_d192_ed03));
-    SplitMix(mixer.bits())
+fn next_stream() -> Generator {
+    let Stream { seed, next } = STREAM.get();
+    STREAM.set(Stream { seed, next: next + 1 });
+    Generator::new(seed, next)
 }
 
 /// An array of random numbers; see [`uniform`], [`normal`], [`range`].
@@ -51,8 +49,8 @@ pub trait Distribution: Sized {
     fn draw(n: usize, values: DrawnValues<'_>) -> Self;
 }
 
-/// Computes the values from some position on.
-pub type DrawnValues<'a> = &'a (dyn Fn(usize, &mut [f64]) + Sync);
+/// Computes the values of a run, given its number.
+pub type DrawnValues<'a> = &'a (dyn Fn(usize, &mut [f64; RUN]) + Sync);
 
 impl<T: Element> Distribution for Vec<T> {
     fn draw(n: usize, values: DrawnValues<'_>) -> Self {
@@ -68,25 +66,22 @@ fn draw_on<T: Element>(cores: usize, n: usize, values: DrawnValues<'_>) -> Vec<T
         fill(&mut drawn, 0, values);
         return drawn;
     }
-    let part = n.div_ceil(cores);
+    let runs = n.div_ceil(RUN).div_ceil(cores);
     let mut tasks: Vec<Task<'_>> = Vec::new();
-    for (i, drawn) in drawn.chunks_mut(part).enumerate() {
-        tasks.push(Box::new(move || fill(drawn, i * part, values)));
+    for (i, drawn) in drawn.chunks_mut(runs * RUN).enumerate() {
+        tasks.push(Box::new(move || fill(drawn, i * runs, values)));
     }
     run_all(tasks);
     drawn
 }
 
-/// Makes the values from some position on.
+/// Makes the values of some runs, of which the last may be shorter.
 fn fill<T: Element>(drawn: &mut [T], first: usize, values: DrawnValues<'_>) {
-    /// Values that are computed at a time; a core's own cache holds them.
-    const RUN: usize = 1024;
-    let mut buffer = [0.0; RUN];
+    let mut run = [0.0; RUN];
     for (i, drawn) in drawn.chunks_mut(RUN).enumerate() {
-        let wide = &mut buffer[..drawn.len()];
-        values(first + i * RUN, wide);
-        for (drawn, wide) in drawn.iter_mut().zip(wide) {
-            *drawn = T::from_f64(*wide);
+        values(first + i, &mut run);
+        for (drawn, value) in drawn.iter_mut().zip(&run) {
+            *drawn = T::from_f64(*value);
         }
     }
 }
@@ -110,7 +105,7 @@ fn assert_room(n: usize, size: usize) {
 }
 
 /// From so many values on, all cores make them.
-const MANY: usize = 1 << 20;
+const MANY: usize = 1 << 18;
 
 /// `n` values, uniform in [-1, 1); for integer types use [`integers`].
 pub fn uniform<D: Distribution>(n: usize) -> D {
@@ -122,34 +117,21 @@ pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
     D::draw(n, &uniform_values(range, next_stream()))
 }
 
-// Neither this nor its like depends on the type that is drawn, so that they are compiled once.
-fn uniform_values(range: Range<f64>, generator: SplitMix) -> impl Fn(usize, &mut [f64]) + Sync {
-    each(move |i| range.start + (range.end - range.start) * generator.after(i).unit())
-}
-
-/// Computes values one by one.
-fn each(value: impl Fn(usize) -> f64 + Sync) -> impl Fn(usize, &mut [f64]) + Sync {
-    move |first, values| {
-        for (i, place) in values.iter_mut().enumerate() {
-            *place = value(first + i);
-        }
+fn uniform_values(
+    range: Range<f64>,
+    generator: Generator,
+) -> impl Fn(usize, &mut [f64; RUN]) + Sync {
+    let width = range.end - range.start;
+    move |run, values| {
+        generator.units(run, values);
+        values.iter_mut().for_each(|value| *value = range.start + width * *value);
     }
 }
 
 /// `n` values from the standard normal distribution.
-///
-/// Box and Muller's transform on top of logarithm, root and cosine of our own, because those of the platform may differ
-/// in the last bit.
 pub fn normal<D: Distribution>(n: usize) -> D {
-    D::draw(n, &normal_values(next_stream()))
-}
-
-fn normal_values(generator: SplitMix) -> impl Fn(usize, &mut [f64]) + Sync {
-    each(move |i| {
-        let mut generator = generator.after(2 * i);
-        let radius = (-2.0 * portable::ln(1.0 - generator.unit())).sqrt();
-        radius * portable::cos(TAU * generator.unit())
-    })
+    let generator = next_stream();
+    D::draw(n, &|run, values| generator.normals(run, values))
 }
 
 /// `n` integers, uniform in `lo..hi`.
@@ -161,12 +143,19 @@ pub fn integers<T: Element>(n: usize, range: Range<i64>) -> Vec<T> {
     Vec::draw(n, &integer_values(range, next_stream()))
 }
 
-fn integer_values(range: Range<i64>, generator: SplitMix) -> impl Fn(usize, &mut [f64]) + Sync {
-    let width = range.end.wrapping_sub(range.start) as u64;
-    each(move |i| {
-        let offset = generator.after(i).below(width) as i64;
-        range.start.wrapping_add(offset) as f64
-    })
+fn integer_values(
+    range: Range<i64>,
+    generator: Generator,
+) -> impl Fn(usize, &mut [f64; RUN]) + Sync {
+    let width = u128::from(range.end.wrapping_sub(range.start) as u64);
+    move |run, values| {
+        let mut bits = [0; RUN];
+        generator.bits(run, &mut bits);
+        for (value, bits) in values.iter_mut().zip(&bits) {
+            let offset = (u128::from(*bits) * width) >> 64;
+            *value = range.start.wrapping_add(offset as i64) as f64;
+        }
+    }
 }
 
 /// `n` zeros: the usual content of an output, which is poisoned before a check anyway.
@@ -219,74 +208,6 @@ pub fn default_input<T: DefaultInput>(n: usize) -> T {
     T::default_input(n)
 }
 
-/// Elementary functions from IEEE operations alone (+, ×, ÷, √), so that every machine gives the same bits.
-mod portable {
-    use std::f64::consts::{FRAC_PI_2, LN_2, SQRT_2};
-
-    /// Natural logarithm of a positive normal number: ln(m·2^e) with m in [√½, √2) by the series of atanh.
-    pub(super) fn ln(x: f64) -> f64 {
-        let bits = x.to_bits();
-        let mantissa = f64::from_bits((bits & 0x000f_ffff_ffff_ffff) | 0x3ff0_0000_0000_0000);
-        let is_large = usize::from(mantissa > SQRT_2);
-        let mantissa = mantissa * [1.0, 0.5][is_large];
-        let exponent = ((bits >> 52) & 0x7ff) as i64 - 1023 + is_large as i64;
-        let s = (mantissa - 1.0) / (mantissa + 1.0);
-        let square = s * s;
-        let series = ATANH.iter().rev().fold(0.0, |sum, term| sum * square + term);
-        2.0 * s * series + exponent as f64 * LN_2
-    }
-
-    /// 1, 1/3, 1/5, ...: the series of atanh s / s. |s| < 0.172, so the 12th term is below 2^-60.
-    const ATANH: [f64; 12] = {
-        let mut terms = [1.0; 12];
-        let mut k = 1;
-        while k < terms.len() {
-            terms[k] = 1.0 / (2 * k + 1) as f64;
-            k += 1;
-        }
-        terms
-    };
-
-    /// Cosine on [0, 2π): in every quarter turn it is the cosine or the sine of the rest, or their negative.
-    pub(super) fn cos(x: f64) -> f64 {
-        let quarter = (x / FRAC_PI_2) as usize;
-        let rest = x - quarter as f64 * FRAC_PI_2;
-        // Looked up and not branched upon: nobody can predict the quarter of a random angle.
-        let sign = [1.0, -1.0, -1.0, 1.0][quarter % 4];
-        let factor = [1.0, rest][quarter % 2];
-        let square = rest * rest;
-        let series = SERIES[quarter % 2].iter().rev().fold(0.0, |sum, term| sum * square + term);
-        sign * factor * series
-    }
-
-    /// Terms of the Taylor series of cosine and sine; on [0, π/2] the next one is below 2^-58.
-    const SERIES: [[f64; 12]; 2] = [series(0), series(1)];
-
-    /// 1 / odd!, -1 / (odd + 2)!, 1 / (odd + 4)!, ...
-    const fn series(odd: usize) -> [f64; 12] {
-        let mut terms = [1.0; 12];
-        let mut k = 1;
-        while k < terms.len() {
-            terms[k] = -terms[k - 1] / ((2 * k - 1 + odd) * (2 * k + odd)) as f64;
-            k += 1;
-        }
-        terms
-    }
-
-    #[cfg(test)]
-    mod tests {
-        #[test]
-        fn logarithm_and_cosine_are_exact_to_a_few_units() {
-            for i in 1..2000 {
-                let x = i as f64 / 2000.0;
-                assert!((super::ln(x) - x.ln()).abs() <= 4e-16 * x.ln().abs().max(1e-3), "ln {x}");
-                let angle = x * std::f64::consts::TAU;
-                assert!((super::cos(angle) - angle.cos()).abs() < 1e-15, "cos {angle}");
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -295,9 +216,9 @@ mod tests {
     fn the_same_seed_gives_the_same_bits_for_ever() {
         // Computed once by another program: a change of these values would silently change every recorded run.
         let (a, b): (Vec<f32>, Vec<f64>) = with_seed(42, || (uniform(2), normal(2)));
-        assert_eq!(a.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), [0xbea0_7815, 0x3f69_57a3]);
-        for (value, expected) in b.iter().zip([0.742_039_903_338_615_9, 0.735_530_507_965_953_1]) {
-            assert!((value - expected).abs() < 1e-15, "{value}");
+        assert_eq!(a.iter().map(|v| v.to_bits()).collect::<Vec<_>>(), [0xbeab_e91e, 0xbf4e_a935]);
+        for (value, expected) in b.iter().zip([-1.067_273_194_619, -0.850_157_910_194]) {
+            assert!((value - expected).abs() < 1e-11, "{value}");
         }
     }
 
@@ -312,7 +233,11 @@ mod tests {
 
     #[test]
     fn one_core_and_256_make_the_same_values() {
-        let on = |cores| draw_on::<f32>(cores, MANY + 7, &each(|i| i as f64));
+        let on = |cores| {
+            draw_on::<f32>(cores, MANY + 7, &|run, values| {
+                values.iter_mut().zip(run * RUN..).for_each(|(value, i)| *value = i as f64);
+            })
+        };
         assert!([2, 3, 256].into_iter().all(|cores| on(cores) == on(1)));
     }
 
@@ -326,7 +251,7 @@ mod tests {
         // The first has no address, the second some that no machine has memory behind.
         for n in [usize::MAX, 1 << 56] {
             for cores in [1, 2, 256] {
-                refused(&move || draw_on(cores, n, &each(|_| 0.0)));
+                refused(&move || draw_on(cores, n, &|_, _| {}));
             }
             refused(&move || zeros(n));
             refused(&move || integers(n, 0..8));

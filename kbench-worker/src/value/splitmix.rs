@@ -2,19 +2,10 @@
 #[derive(Clone, Debug)]
 pub struct SplitMix(pub u64);
 
-/// What the state grows by from one output to the next.
-const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-
 impl SplitMix {
-    /// The same generator after so many outputs.
-    #[inline]
-    pub(crate) fn after(&self, outputs: usize) -> Self {
-        SplitMix(self.0.wrapping_add(STEP.wrapping_mul(outputs as u64)))
-    }
-
     /// The next 64 bits.
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(STEP);
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

@@ -182,15 +182,17 @@ impl<'r> Worker<'r> {
             }
             announce(&self.vigil, Place { cell, row: None }, say);
             let places = (&mut self.pools, &mut self.devices);
+            let making = Instant::now();
             match subject(kernels[cell], &cells[cell], *seed, places) {
                 Ok(subject) if !is_first && taken + subject.bytes() > *memory => break,
                 Ok(subject) => {
                     taken += subject.bytes();
                     self.subjects[cell] = Some(subject);
+                    let seconds = making.elapsed().as_secs_f64();
                     let begun = Instant::now();
                     let prepared = self.prepared(cell, *calibrate, say);
                     self.calibration_seconds += begun.elapsed().as_secs_f64();
-                    say(Reply::Prepared(prepared));
+                    say(Reply::Prepared(PreparedCell { seconds, ..prepared }));
                 }
                 Err(failure) => {
                     say(Reply::Failed(FailedRow { cell, row: None, failure, ends: false }));
@@ -242,7 +244,10 @@ impl<'r> Worker<'r> {
                 break;
             }
         }
-        PreparedCell { cell, bytes, moved_bytes, calibrations: self.calibrations[cell].clone() }
+        // Every row has just been called.
+        subject.is_warm = self.calibrations[cell].iter().all(Option::is_some);
+        let calibrations = self.calibrations[cell].clone();
+        PreparedCell { cell, bytes, moved_bytes, seconds: 0.0, calibrations }
     }
 
     fn measure(&mut self, visits: &Visits, say: &mut Say<'_>) -> Result<(), String> {
@@ -257,18 +262,18 @@ impl<'r> Worker<'r> {
         let mut left: Vec<u32> = cells.iter().map(|visit| visit.blocks).collect();
         let mut repeats = vec![0; left.len()];
         let mut visits = cells.clone();
-        let mut is_first = true;
+        let mut unvisited = left.iter().filter(|blocks| **blocks > 0).count();
         while left.iter().any(|blocks| *blocks > 0) {
             for next in self.order.permutation(visits.len()) {
                 if left[next] == 0 {
                     continue;
                 }
-                // A start that took long is no reason to come back with nothing.
+                // Every cell has a block in every launch, also when starting took long.
                 let is_over = deadline.is_some_and(|deadline| Instant::now() >= deadline);
-                if (is_over && !is_first) || self.vigil.is_stopping() {
+                if (is_over && unvisited == 0) || self.vigil.is_stopping() {
                     return Ok(());
                 }
-                is_first = false;
+                unvisited = unvisited.saturating_sub(1);
                 left[next] -= 1;
                 processor.inspect(|processor| cpu::move_to(*processor));
                 let mut block = self.visit(&mut visits[next], (*announce, *settle), say);
@@ -362,7 +367,12 @@ impl<'r> Worker<'r> {
             }
         };
         let (order, sentinels) = (&mut self.order, &mut self.sentinels);
-        let visited = visit(subject, &request.rows, order, sentinels, &mut announced);
+        let turns = if request.single {
+            order.permutation(request.rows.len())
+        } else {
+            order.mirrored(request.rows.len())
+        };
+        let visited = visit(subject, &request.rows, &turns, sentinels, &mut announced);
         if announce {
             say(Reply::Called);
         }

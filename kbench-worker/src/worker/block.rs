@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use super::Order;
 use super::calibrate::{RowCalibration, nanoseconds};
 use super::protocol::{Block, Sample, VisitRow};
 use super::sentinel::{MEMORY_BOUND, Sentinels};
@@ -20,11 +19,11 @@ pub(super) struct Visited {
     pub(super) inside: f64,
 }
 
-/// Takes one mirrored block of the given rows; each sample is announced before it is taken, and so is the end.
+/// Takes one block of the given rows, in the given order; each sample is announced before it is taken, and so is the end.
 pub(super) fn visit(
     subject: &mut Subject,
     rows: &[VisitRow],
-    order: &mut Order,
+    turns: &[usize],
     sentinels: &mut Sentinels,
     announce: &mut dyn FnMut(Option<&VisitRow>),
 ) -> Visited {
@@ -36,7 +35,7 @@ pub(super) fn visit(
     let first_sweep = read_sweep(subject, sentinels, &mut visited);
     let mut before = sentinels.chain();
     visited.inside += before;
-    for position in order.mirrored(rows.len()) {
+    for position in turns.iter().copied() {
         let VisitRow { row, calibration } = rows[position];
         if visited.faults.iter().any(|(failed, _)| *failed == row) {
             continue;

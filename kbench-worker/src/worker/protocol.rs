@@ -240,6 +240,9 @@ pub struct Visit {
     pub cell: usize,
     /// How many blocks.
     pub blocks: u32,
+    /// Whether a block has one sample of each row, in random order, instead of two in mirrored order.
+    #[serde(default)]
+    pub single: bool,
     /// Calls per sample of the rows that are measured.
     pub rows: Vec<VisitRow>,
 }
@@ -326,6 +329,9 @@ pub struct PreparedCell {
     pub bytes: usize,
     /// Bytes that one call moves by default: every operand once, outputs once more when they are also read.
     pub moved_bytes: usize,
+    /// Seconds that making its data took.
+    #[serde(default)]
+    pub seconds: f64,
     /// What calibration found, in the order of the rows; none for rows that failed or whose turn did not come, and when it was
     /// not asked for.
     pub calibrations: Vec<Option<RowCalibration>>,
@@ -497,7 +503,7 @@ mod tests {
         };
         let rows = (0..60).map(|row| VisitRow { row, calibration }).collect();
         let visits = Visits {
-            cells: vec![Visit { cell: 0, blocks: 1, rows }],
+            cells: vec![Visit { cell: 0, blocks: 1, single: false, rows }],
             seconds: 10.0,
             quiet: None,
             announce: false,

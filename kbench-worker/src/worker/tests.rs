@@ -65,7 +65,7 @@ fn prepared(worker: &mut Worker<'_>, cells: Vec<CellRequest>) -> Vec<PreparedCel
 fn visit(prepared: &PreparedCell, blocks: u32) -> Visit {
     let rows = prepared.calibrations.iter().enumerate();
     let rows = rows.filter_map(|(row, c)| Some(VisitRow { row, calibration: (*c)? })).collect();
-    Visit { cell: prepared.cell, blocks, rows }
+    Visit { cell: prepared.cell, blocks, single: false, rows }
 }
 
 fn blocks(replies: &[Reply]) -> Vec<&VisitedBlock> {
@@ -143,17 +143,35 @@ fn who_settles_takes_one_sample_that_is_not_reported_before_each_block() {
         }
     }
     assert_eq!(blocks(&replies).len(), 3);
-    assert_eq!(announced, [6, 5, 5, 0], "the first block has one of each row");
+    assert_eq!(announced, [5, 5, 5, 0], "all rows are warm from calibration");
 }
 
 #[test]
-fn a_launch_that_is_late_takes_one_block() {
+fn a_launch_that_is_late_takes_one_block_of_every_cell() {
     let registry = registry();
     let mut worker = Worker::new(&registry);
     let cells = vec![cell(16, &["double"]), cell(1024, &["double"])];
     let cells = prepared(&mut worker, cells).iter().map(|cell| visit(cell, 5)).collect();
     let visits = Visits { seconds: -0.1, ..visits(cells) };
-    assert_eq!(blocks(&answers(&mut worker, &Request::Measure(visits))).len(), 1);
+    let replies = answers(&mut worker, &Request::Measure(visits));
+    let mut cells: Vec<usize> = blocks(&replies).iter().map(|visited| visited.cell).collect();
+    cells.sort_unstable();
+    assert_eq!(cells, [0, 1]);
+}
+
+#[test]
+fn a_single_block_has_one_sample_of_every_row() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
+    let visits = visits(vec![Visit { single: true, ..visit(&prepared[0], 20) }]);
+    let replies = answers(&mut worker, &Request::Measure(visits));
+    let rows = |visited: &&VisitedBlock| -> Vec<usize> {
+        visited.block.samples.iter().map(|sample| sample.row).collect()
+    };
+    let orders: Vec<Vec<usize>> = blocks(&replies).iter().map(rows).collect();
+    assert!(orders.iter().all(|order| *order == [0, 1] || *order == [1, 0]), "{orders:?}");
+    assert!(orders.iter().any(|order| *order != orders[0]), "in random order: {orders:?}");
 }
 
 #[test]
@@ -223,7 +241,7 @@ fn requests_that_make_no_sense_are_refused_with_a_reason() {
     assert!(ask(&mut worker, preparation(vec![unknown])).contains("no kernel `demo::triple`"));
     let flat = CellRequest { size: vec![1, 2], ..cell(16, &["double"]) };
     assert!(ask(&mut worker, preparation(vec![flat])).contains("has 1 axes"));
-    let unprepared = measure(vec![Visit { cell: 7, blocks: 1, rows: vec![] }]);
+    let unprepared = measure(vec![Visit { cell: 7, blocks: 1, single: false, rows: vec![] }]);
     let replies = answers(&mut worker, &unprepared);
     assert!(refusal(&replies).contains("cell 7 was not prepared"));
 }

@@ -175,7 +175,8 @@ impl Pair<'_> {
         let begun = Instant::now();
         let time = Duration::try_from_secs_f64(visits.seconds.max(0.0)).unwrap_or(Duration::MAX);
         let mut left: Vec<u32> = visits.cells.iter().map(|visit| visit.blocks).collect();
-        let (mut done, mut is_first) = (Done::default(), true);
+        let mut done = Done::default();
+        let mut unvisited = left.iter().filter(|blocks| **blocks > 0).count();
         let mut quiet = Quiet::new(visits.quiet);
         while left.iter().any(|blocks| *blocks > 0) {
             for next in self.order.permutation(left.len()) {
@@ -183,11 +184,11 @@ impl Pair<'_> {
                     continue;
                 }
                 let rest = time.saturating_sub(begun.elapsed());
-                // A start that took long is no reason to come back with nothing.
-                if rest.is_zero() && !is_first {
+                // Every cell has a block in every launch, also when starting took long.
+                if rest.is_zero() && unvisited == 0 {
                     return Ok(done);
                 }
-                is_first = false;
+                unvisited = unvisited.saturating_sub(1);
                 left[next] -= 1;
                 let visit = &visits.cells[next];
                 let (cells, seconds) = (Vec::new(), rest.as_secs_f64());

@@ -1,0 +1,500 @@
+//! A run of the measuring stage: all cells are calibrated, planned together, and measured in rounds of launches.
+//!
+//! A round has at most one launch of every cell. Cells whose data fits in memory together share a worker. After every round
+//! what is left of the time is shared out anew, with what calls and starts have really taken; a few times the figures are
+//! looked at, and the time of cells that are decided goes to those that are not.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::cell::{CellRun, middle};
+use super::roster::{Roster, RosterCell};
+use super::schedule::{Costs, FEWEST_LAUNCHES, PILOT_LAUNCHES, Share, share_out};
+use super::session::Session;
+use super::stage::{Caution, wants_samples};
+use super::{Assignment, Isolation, Look, Measured, Onlooker, OpenCell, Outlook};
+use crate::check::Standing;
+use crate::kernel::Mode;
+use crate::order;
+use crate::watch::{Stage, Watch};
+use crate::worker::{LinkError, Order, Preparation, Reply, Request, RowCalibration};
+
+/// Share of the time that is left that one worker may calibrate for; then what it has is measured once, and the next worker
+/// goes on.
+const CALIBRATION_SHARE: f64 = 0.25;
+
+/// Data of the cells of one worker may take this many bytes together.
+pub(super) const WORKER_MEMORY: usize = 1 << 30;
+
+/// Parts of the run after which the figures are looked at.
+const LOOKS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
+
+/// Launches whose paces tell how fast the run is.
+const RECENT: usize = 25;
+
+/// A part of a launch that is missing because of rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// The measuring stage while it goes on.
+pub(super) struct Run<'a> {
+    pub(super) assignment: &'a Assignment<'a>,
+    pub(super) measured: Measured,
+    /// The cells that are calibrated.
+    pub(super) cells: Vec<CellRun>,
+    /// Wall time of the blocks of launches against what times of calls predict.
+    pub(super) paces: Vec<f64>,
+    /// Cells and rows whose results were checked again after timing, and whose events were counted.
+    pub(super) rechecked: HashSet<(usize, usize)>,
+    /// Whether the worker of the current launch ended before its time.
+    pub(super) is_broken: bool,
+    order: Order,
+    begun: Instant,
+    end: Instant,
+    rounds: u32,
+    looks: usize,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(assignment: &'a Assignment<'a>, measured: Measured) -> Self {
+        let begun = Instant::now();
+        Run {
+            assignment,
+            measured,
+            cells: Vec::new(),
+            paces: Vec::new(),
+            rechecked: HashSet::new(),
+            is_broken: false,
+            order: Order::new(assignment.seed.rotate_left(17), 0),
+            begun,
+            end: begun + assignment.time.min(A_YEAR),
+            rounds: 0,
+            looks: 0,
+        }
+    }
+
+    /// Seconds until the end.
+    pub(super) fn left(&self) -> f64 {
+        self.end.saturating_duration_since(Instant::now()).as_secs_f64()
+    }
+
+    /// Notes that a worker was lost. Its time comes on top of the budget: a row that hangs for a minute must not take it from
+    /// the others.
+    fn lose(&mut self, since: Instant) {
+        let lost = since.elapsed();
+        self.measured.spent.lost += lost.as_secs_f64();
+        self.end += lost;
+        self.begun += lost;
+    }
+
+    /// Calibrates all cells, as many at a time as fit in the memory of a worker; that worker then measures their first launch.
+    pub(super) fn calibrate(&mut self, watch: &mut dyn Watch, onlooker: &mut Onlooker<'_>) {
+        let checked = self.assignment.checked;
+        let mut waiting: Vec<usize> = (0..self.assignment.plan.cells.len()).collect();
+        let mut caution = Caution::default();
+        loop {
+            waiting.retain(|cell| wants_samples(&checked[*cell], &self.measured.rows[*cell]));
+            let left = self.left();
+            if waiting.is_empty() || left == 0.0 || self.measured.interrupted.is_some() {
+                return;
+            }
+            let (opened, part) = caution.part(&waiting);
+            let begun = Instant::now();
+            match self.open(opened, part * left, watch) {
+                Ok(Some(session)) => {
+                    let cells = session.roster.cells.len();
+                    let share = self.left() * cells as f64 / waiting.len() as f64;
+                    let cells: Vec<usize> = (self.cells.len() - cells..self.cells.len()).collect();
+                    self.first_launch(session, &cells, share);
+                    onlooker(&self.measured);
+                    let has = |cell: &usize| self.cells.iter().any(|of| of.roster.cell == *cell);
+                    waiting.retain(|cell| !has(cell));
+                }
+                // The row that ended the worker has failed; all others try again, together.
+                Ok(None) => self.lose(begun),
+                Err(LinkError::Interrupted(interrupt)) => {
+                    self.measured.interrupted = Some(interrupt);
+                }
+                Err(error) if error.is_end() && caution.is_worth_another_try(opened.len()) => {
+                    self.lose(begun);
+                }
+                Err(error) => {
+                    for cell in opened {
+                        for row in &mut self.measured.rows[*cell] {
+                            row.failure.get_or_insert_with(|| error.to_string());
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts a worker and lets it calibrate as many of the waiting cells as memory and patience allow; none when it ended and a
+    /// row is to blame.
+    fn open(
+        &mut self,
+        waiting: &[usize],
+        left: f64,
+        watch: &mut dyn Watch,
+    ) -> Result<Option<Session<'a>>, LinkError> {
+        let begun = Instant::now();
+        let Assignment { plan, effort, launcher, .. } = self.assignment;
+        let number = self.measured.measurement.launches.len() as u64;
+        let roster = live(self.assignment, &self.measured, waiting);
+        let mut session = Session::new(launcher.launch(number)?, plan, roster);
+        let patience = Duration::from_secs_f64(left * CALIBRATION_SHARE);
+        let request = Request::Prepare(Preparation {
+            calibrate: Some(effort.sampling(patience)),
+            ..self.preparation(&session.roster, number)
+        });
+        let (names, known) = (session.roster.clone(), self.cells.len() as f64);
+        let calibrated = session.ask(&request, &mut self.measured, &mut |reply| {
+            if let Reply::Calling(place) = reply
+                && let Some(cell) = names.cell(place.cell)
+            {
+                let (done, all) = (known + place.cell as f64, known + names.cells.len() as f64);
+                watch.step(Stage::Calibrating, done, all, &plan.cells[cell].name());
+            }
+        });
+        let ready: Vec<_> = session.ready.iter().map_while(|ready| *ready).collect();
+        match calibrated {
+            Ok(_) if ready.is_empty() => Err(LinkError::Idle),
+            Ok(done) => {
+                session.roster.cells.truncate(ready.len());
+                let all = begun.elapsed().as_secs_f64() - done.calibration_seconds;
+                let common = session.common_start(all);
+                for (roster, ready) in session.roster.cells.iter().zip(ready) {
+                    self.harmonise(roster);
+                    let cell = CellRun::new(roster.clone(), ready.bytes, ready.seconds + common);
+                    self.cells.push(cell);
+                }
+                Ok(Some(session))
+            }
+            Err(LinkError::Resigned) => Ok(None),
+            Err(error) => match session.guilty(&error) {
+                Some(guilty) => {
+                    self.fail(guilty, &error);
+                    Ok(None)
+                }
+                None => Err(error),
+            },
+        }
+    }
+
+    /// Gives rows that take about as long the same number of calls: what a sample costs once, and not per call, is then
+    /// the same share of each.
+    fn harmonise(&mut self, RosterCell { cell, rows }: &RosterCell) {
+        let known = &mut self.measured.rows[*cell];
+        let planned = &self.assignment.plan.cells[*cell];
+        let mut calibrated: Vec<(usize, RowCalibration)> =
+            rows.iter().filter_map(|row| Some((*row, known[*row].calibration?))).collect();
+        order::sort_by(&mut calibrated, |a, b| a.1.estimate.total_cmp(&b.1.estimate));
+        let mut leaders: Vec<(Mode, RowCalibration)> = Vec::new();
+        for (row, calibration) in calibrated {
+            let mode = planned.row_at(row).mode;
+            // Later ones are slower: the last of its mode is closest.
+            let leader = leaders.iter().rev().find(|(other, _)| *other == mode);
+            match leader.filter(|(_, leader)| calibration.is_like(leader)) {
+                Some((_, leader)) => {
+                    known[row].calibration = Some(calibration.with_calls_of(leader));
+                }
+                None => leaders.push((mode, calibration)),
+            }
+        }
+        for row in 0..planned.rows.len().min(known.len()) {
+            let former = known.get(planned.past_of(row)).and_then(|past| past.calibration);
+            if let (Some(today), Some(former)) = (known[row].calibration, former)
+                && today.is_akin(&former)
+            {
+                known[planned.past_of(row)].calibration = Some(former.with_calls_of(&today));
+            }
+        }
+    }
+
+    /// The first launch of cells that a worker has just calibrated, as long as it would be if all others took as long.
+    fn first_launch(&mut self, session: Session<'a>, cells: &[usize], seconds: f64) {
+        self.plan(cells, seconds);
+        let planned: Vec<usize> =
+            cells.iter().copied().filter(|at| self.cells[*at].share.launches > 0).collect();
+        if planned.is_empty() {
+            return;
+        }
+        let begun = Instant::now();
+        self.is_broken = false;
+        match self.assignment.isolation {
+            Isolation::Shared => self.launch(session, &planned),
+            Isolation::Isolated => {
+                drop(session);
+                self.isolated(&planned);
+            }
+        }
+        if self.is_broken {
+            self.make_up_for(begun);
+            self.batch(&planned);
+        } else {
+            planned.iter().for_each(|at| self.cells[*at].done += 1);
+        }
+    }
+
+    /// Measures rounds of launches until the time is over or nothing is open.
+    pub(super) fn measure(&mut self, watch: &mut dyn Watch, onlooker: &mut Onlooker<'_>) {
+        loop {
+            let all: Vec<usize> = (0..self.cells.len()).collect();
+            self.plan(&all, self.left());
+            self.look();
+            let (due, rounds) = self.due();
+            if due.is_empty() {
+                return;
+            }
+            self.rounds += 1;
+            let (passed, ahead) = (self.begun.elapsed().as_secs_f64(), self.ahead());
+            let text = format!("launch {} of {}", self.rounds + 1, self.rounds + rounds);
+            for (index, batch) in self.batches(&due).iter().enumerate() {
+                if self.left() == 0.0 || self.measured.interrupted.is_some() {
+                    return;
+                }
+                let part = ahead / f64::from(rounds) * index as f64 / due.len() as f64;
+                watch.step(Stage::Measuring, passed + part, passed + ahead, &text);
+                self.batch(batch);
+                onlooker(&self.measured);
+            }
+        }
+    }
+
+    /// Shares some seconds out among some cells.
+    fn plan(&mut self, cells: &[usize], seconds: f64) {
+        let open = cells.iter().copied();
+        let open: Vec<usize> = open.filter(|at| self.is_open(*at)).collect();
+        let demand = |at: &usize| {
+            let cell = &self.cells[*at];
+            let known = &self.measured.rows[cell.roster.cell];
+            cell.demand(known, self.costs(*at), self.assignment)
+        };
+        let shares = share_out(&open.iter().map(demand).collect::<Vec<_>>(), seconds);
+        cells.iter().for_each(|at| self.cells[*at].share = Share::default());
+        for (at, share) in open.into_iter().zip(shares) {
+            self.cells[at].share = share;
+        }
+    }
+
+    fn is_open(&self, at: usize) -> bool {
+        let cell = &self.cells[at];
+        cell.is_open(&self.measured.rows[cell.roster.cell])
+    }
+
+    /// What a launch costs a cell.
+    pub(super) fn costs(&self, at: usize) -> Costs {
+        let cell = &self.cells[at];
+        let known = &self.measured.rows[cell.roster.cell];
+        cell.costs(known, self.correction(), self.processes(at))
+    }
+
+    /// How much longer blocks take than the times of their calls predict, usually.
+    pub(super) fn correction(&self) -> f64 {
+        middle(&self.paces[self.paces.len().saturating_sub(RECENT)..]).unwrap_or(1.0)
+    }
+
+    /// Processes of one launch that visit a cell: isolated rows have one each.
+    pub(super) fn processes(&self, at: usize) -> usize {
+        match self.assignment.isolation {
+            Isolation::Shared => 1,
+            Isolation::Isolated => self.live_cell(at).rows.len().max(1),
+        }
+    }
+
+    /// Seconds that all planned launches will take.
+    fn ahead(&self) -> f64 {
+        let seconds = |at: usize| {
+            let Share { launches, blocks, .. } = self.cells[at].share;
+            let Costs { start, warm_up, block } = self.costs(at);
+            f64::from(launches) * (start + warm_up) + blocks * block
+        };
+        (0..self.cells.len()).map(seconds).sum()
+    }
+
+    /// Cells that are part of the next round, and how many rounds there are to be. A cell with fewer launches than others is
+    /// part of some rounds, evenly.
+    fn due(&mut self) -> (Vec<usize>, u32) {
+        let rounds = self.cells.iter().map(|cell| cell.share.launches).max().unwrap_or(0);
+        let mut due = Vec::new();
+        for (at, cell) in self.cells.iter_mut().enumerate().filter(|(_, c)| c.share.launches > 0) {
+            cell.credit += f64::from(cell.share.launches) / f64::from(rounds);
+            if cell.credit >= 1.0 - ROUNDING {
+                cell.credit -= 1.0;
+                due.push(at);
+            }
+        }
+        (due, rounds)
+    }
+
+    /// Cells that share a worker: neighbours in the plan, as many as fit in its memory.
+    fn batches(&self, due: &[usize]) -> Vec<Vec<usize>> {
+        let mut batches: Vec<Vec<usize>> = Vec::new();
+        let mut taken = 0;
+        for at in due {
+            let bytes = self.cells[*at].bytes;
+            match batches.last_mut().filter(|_| taken + bytes <= WORKER_MEMORY) {
+                Some(batch) => batch.push(*at),
+                None => {
+                    batches.push(vec![*at]);
+                    taken = 0;
+                }
+            }
+            taken += bytes;
+        }
+        batches
+    }
+
+    /// One launch of some cells. One that ends before its time is made up for, in time of its own; that comes to an end,
+    /// because each time a row fails, or there is one more loss.
+    fn batch(&mut self, cells: &[usize]) {
+        loop {
+            let open: Vec<usize> = cells.iter().copied().filter(|at| self.is_open(*at)).collect();
+            if open.is_empty() || self.measured.interrupted.is_some() {
+                return;
+            }
+            let begun = Instant::now();
+            self.is_broken = false;
+            match self.assignment.isolation {
+                Isolation::Shared => {
+                    let roster = self.roster(&open);
+                    if let Some(session) = self.start(roster, &open) {
+                        self.launch(session, &open);
+                    }
+                }
+                Isolation::Isolated => self.isolated(&open),
+            }
+            if !self.is_broken {
+                open.iter().for_each(|at| self.cells[*at].done += 1);
+                self.learn_spreads(&open);
+                return;
+            }
+            self.make_up_for(begun);
+        }
+    }
+
+    /// Notes the time of a launch that ended before its time, unless the user wanted that.
+    fn make_up_for(&mut self, begun: Instant) {
+        if self.measured.interrupted.is_none() {
+            self.lose(begun);
+        }
+    }
+
+    /// One launch of every row of some cells.
+    fn isolated(&mut self, cells: &[usize]) {
+        let roster = self.roster(cells);
+        let rows = roster.cells.iter().map(|cell| cell.rows.len()).max().unwrap_or(0);
+        for row in self.order.permutation(rows) {
+            if let Some(session) = self.start(roster.only(row), cells) {
+                self.launch(session, cells);
+            }
+            if self.is_broken {
+                return;
+            }
+        }
+    }
+
+    /// Finds out where the variance of cells comes from that have had enough launches for it.
+    fn learn_spreads(&mut self, cells: &[usize]) {
+        let is_due = |at: &usize| self.cells[*at].done == PILOT_LAUNCHES;
+        let due: Vec<usize> = cells.iter().copied().filter(is_due).collect();
+        let judge = self.assignment.judge;
+        let spreads = judge.spreads(&self.measured.measurement, &self.standing(&due));
+        for (at, spread) in due.into_iter().zip(spreads) {
+            self.cells[at].spread = spread;
+        }
+    }
+
+    /// Looks at the figures if that is due; cells that are decided leave.
+    fn look(&mut self) {
+        let passed = self.begun.elapsed().as_secs_f64();
+        let progress = passed / (passed + self.ahead());
+        let due = LOOKS.iter().filter(|part| **part <= progress).count();
+        if due <= self.looks || progress >= 1.0 {
+            return;
+        }
+        self.looks = due;
+        let comparisons = comparisons(self.assignment, &self.measured);
+        let is_ready = |at: &usize| self.is_open(*at) && self.cells[*at].done >= FEWEST_LAUNCHES;
+        let ready: Vec<usize> = (0..self.cells.len()).filter(is_ready).collect();
+        let (judge, cells) = (self.assignment.judge, self.standing(&ready));
+        let outlooks = judge.outlooks(&self.measured.measurement, &cells, INTERIM, comparisons);
+        for (at, outlook) in ready.into_iter().zip(outlooks) {
+            let cell = &mut self.cells[at];
+            (cell.outlook, cell.was_looked_at) = (outlook, true);
+            if outlook == Outlook::Decided {
+                self.measured.looks[cell.roster.cell] = Some(INTERIM);
+            }
+        }
+        let all: Vec<usize> = (0..self.cells.len()).collect();
+        self.plan(&all, self.left());
+    }
+
+    /// Some cells as the judge sees them.
+    fn standing(&self, cells: &[usize]) -> Vec<OpenCell<'a>> {
+        let open_cell = |at: &usize| {
+            let RosterCell { cell: index, rows } = self.live_cell(*at);
+            OpenCell { index, cell: &self.assignment.plan.cells[index], rows }
+        };
+        cells.iter().map(open_cell).collect()
+    }
+
+    /// Some cells with those of their rows that have not failed.
+    pub(super) fn roster(&self, cells: &[usize]) -> Roster {
+        Roster { cells: cells.iter().map(|at| self.live_cell(*at)).collect() }
+    }
+
+    fn live_cell(&self, at: usize) -> RosterCell {
+        let cell = &self.cells[at];
+        cell.live(&self.measured.rows[cell.roster.cell])
+    }
+
+    /// What was measured, once it has ended.
+    pub(super) fn finish(mut self) -> Measured {
+        for at in 0..self.cells.len() {
+            self.explain(at);
+            let CellRun { roster, was_looked_at, .. } = &self.cells[at];
+            let last = if *was_looked_at { Look { is_last: true, ..INTERIM } } else { Look::ONLY };
+            self.measured.looks[roster.cell].get_or_insert(last);
+        }
+        self.measured
+    }
+}
+
+/// One of the looks before the end.
+const INTERIM: Look = Look { interim: LOOKS.len() as u32, is_last: false };
+
+/// A budget beyond all clocks ends in a year.
+const A_YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// The admitted rows of some cells that have not failed.
+fn live(assignment: &Assignment<'_>, measured: &Measured, cells: &[usize]) -> Roster {
+    let rows = |cell: usize| {
+        let known = &measured.rows[cell];
+        let is_admitted = |row: &usize| {
+            matches!(assignment.checked[cell][*row].standing, Standing::Admitted)
+                && known[*row].is_live()
+        };
+        let mut now: Vec<usize> = (0..assignment.checked[cell].len()).filter(is_admitted).collect();
+        // The base first: where there is no time for all rows, the others would be worth nothing without it.
+        let base = assignment.plan.cells[cell].base;
+        if let Some(place) = now.iter().position(|row| Some(*row) == base) {
+            now[..=place].rotate_right(1);
+        }
+        let has_past = |row: &&usize| assignment.past.get(cell).is_some_and(|past| past[**row]);
+        let past = now.iter().filter(has_past).map(|row| assignment.plan.cells[cell].past_of(*row));
+        let past: Vec<usize> = past.filter(|place| known[*place].is_live()).collect();
+        [now, past].concat()
+    };
+    Roster { cells: cells.iter().map(|&cell| RosterCell { cell, rows: rows(cell) }).collect() }
+}
+
+/// Comparisons that the report will have.
+fn comparisons(assignment: &Assignment<'_>, measured: &Measured) -> usize {
+    let of_cell = |(index, cell): (usize, &crate::plan::Cell)| {
+        let roster = live(assignment, measured, &[index]);
+        let rows = &roster.cells[0].rows;
+        let open = OpenCell { index, cell, rows: rows.clone() };
+        open.compared().count()
+    };
+    assignment.plan.cells.iter().enumerate().map(of_cell).sum()
+}
