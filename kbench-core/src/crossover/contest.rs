@@ -3,7 +3,7 @@
 use super::curve::{Curve, Point};
 use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
 use crate::check::Standing;
-use crate::infer::{Calm, Comparison, Observations, compare};
+use crate::infer::{Comparison, Observations, compare};
 use crate::kernel::{KernelEntry, Mode, Threshold, VariantEntry, guard};
 use crate::measure::{Look, Pass};
 use crate::order;
@@ -124,7 +124,7 @@ fn pairs(cells: &[&Cell]) -> Vec<(Row, Row)> {
 
 impl Contest {
     /// Takes over what a pass found about it.
-    pub(super) fn learn(&mut self, pass: &Pass, calm: Calm, origin: Origin) {
+    pub(super) fn learn(&mut self, pass: &Pass, origin: Origin) {
         for (index, cell) in pass.plan.cells.iter().enumerate() {
             if !std::ptr::eq(cell.kernel, self.kernel) {
                 continue;
@@ -134,7 +134,7 @@ impl Contest {
             if self.has_failed(pass, index) {
                 self.broken.get_or_insert(size);
             } else if self.evidence.iter().all(|known| known.position != position)
-                && let Some(comparison) = self.compared(pass, index, calm)
+                && let Some(comparison) = self.compared(pass, index)
                 && let Ok(work) = cell.work()
             {
                 self.evidence.push(Evidence { position, size, work, origin, comparison });
@@ -155,11 +155,11 @@ impl Contest {
     }
 
     /// Both rows compared in a cell of a pass, if they are there.
-    fn compared(&self, pass: &Pass, index: usize, calm: Calm) -> Option<Comparison> {
+    fn compared(&self, pass: &Pass, index: usize) -> Option<Comparison> {
         let Pass { plan, measured, .. } = pass;
         let position = |wanted: &Row| plan.cells[index].rows.iter().position(|r| r.is(wanted));
         let (base, variant) = (position(&self.base)?, position(&self.variant)?);
-        let observations = Observations::of(&measured.measurement, index, calm);
+        let observations = Observations::of(&measured.measurement, index);
         let look = measured.looks[index].unwrap_or(Look::ONLY);
         let floor = measured.clock_share(index, [base, variant]);
         Some(Comparison { floor, ..compare(&observations, base, variant, look)? })

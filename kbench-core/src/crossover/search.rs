@@ -3,7 +3,7 @@
 use super::contest::{Contest, contests};
 use super::evidence::{LEVEL, MOST_ROUNDS, Origin, winner};
 use super::finding::Crossover;
-use crate::infer::{Calm, Observations, Rules, compare};
+use crate::infer::{Observations, Rules, compare};
 use crate::measure::{Judge, Look, Measurement, OpenCell, Outlook, Pass, Spread};
 use crate::order;
 use crate::plan::{Cell, Plan, Row, Size};
@@ -45,8 +45,7 @@ pub fn has_contests(plan: &Plan) -> bool {
 /// Looks for all crossovers of a plan that was measured.
 pub fn search(first: &Pass, search: Search, rules: Rules, prober: &mut dyn Prober) -> Found {
     let mut contests = contests(&first.plan);
-    let calm = Calm::of(&first.measured.measurement);
-    contests.iter_mut().for_each(|contest| contest.learn(first, calm, Origin::Listed));
+    contests.iter_mut().for_each(|contest| contest.learn(first, Origin::Listed));
     contests.retain(|contest| !contest.evidence.is_empty());
     let mut passes = Vec::new();
     // The sizes around thresholds are planned in advance, like the listed ones; they cost no round.
@@ -60,8 +59,7 @@ pub fn search(first: &Pass, search: Search, rules: Rules, prober: &mut dyn Probe
         }
         let rounds = rounds_ahead(&contests, search.tolerance).min(MOST_ROUNDS - round + 1);
         let Some(pass) = prober.probe(cells, rounds, &Sides(rules)) else { break };
-        let calm = Calm::of(&pass.measured.measurement);
-        contests.iter_mut().for_each(|contest| contest.learn(&pass, calm, Origin::Searched));
+        contests.iter_mut().for_each(|contest| contest.learn(&pass, Origin::Searched));
         passes.push(pass);
     }
     let crossovers = contests.iter().filter_map(|contest| contest.finding(search.tolerance));
@@ -124,9 +122,8 @@ impl Judge for Sides {
         look: Look,
         _: usize,
     ) -> Vec<Outlook> {
-        let calm = Calm::of(measurement);
         let outlook = |open: &OpenCell<'_>| {
-            let observations = Observations::of(measurement, open.index, calm);
+            let observations = Observations::of(measurement, open.index);
             if open.cell.base.is_none() {
                 return Outlook::Settled;
             }

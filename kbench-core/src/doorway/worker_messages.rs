@@ -82,6 +82,7 @@ fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: I
         time: effort.budget,
         timeout: USUAL_TIMEOUT,
         seed: 1,
+        order_seed: 1,
         isolation,
         inspect: true,
         device: &DeviceRequest::default(),

@@ -102,6 +102,7 @@ impl Options {
                 },
                 timeout: arguments.last("timeout", duration::parse)?.unwrap_or(USUAL_TIMEOUT),
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
+                order_seed: arguments.last("order-seed", whole::<u64>)?,
                 rules: Rules {
                     limits: gate.as_ref().map_or([None; 2], |gate| [Some(gate.time), gate.explain]),
                     ..Rules::default()
@@ -357,7 +358,7 @@ mod tests {
     }
 
     /// For every flag that does not take any text, a value that it cannot take and what to write instead.
-    const REFUSED: [(&str, &str, &str); 28] = [
+    const REFUSED: [(&str, &str, &str); 29] = [
         ("size", "dim>=many=1", "write for example"),
         ("axis", "dim", "dim=64,128"),
         ("axis", "dim=x", "write for example 4096"),
@@ -375,6 +376,7 @@ mod tests {
         ("threads", "1,0", "the least is 1"),
         ("threads", "all", "not a whole number"),
         ("seed", "-1", "not a whole number"),
+        ("order-seed", "any", "not a whole number"),
         ("device", "gpu", "not a whole number"),
         ("dump", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), "name a folder"),
         ("gate", "some", "write for example 5%"),

@@ -99,7 +99,7 @@ pub fn compare(
 
 #[cfg(test)]
 mod tests {
-    use super::super::observe::{Calm, tests::launch};
+    use super::super::observe::tests::launch;
     use super::*;
     use crate::measure::{Launch, Measurement};
     use crate::worker::Block;
@@ -129,7 +129,7 @@ mod tests {
 
     fn observed(launches: Vec<Launch>) -> Observations {
         let measurement = Measurement { launches };
-        Observations::of(&measurement, 0, Calm::of(&measurement))
+        Observations::of(&measurement, 0)
     }
 
     #[test]

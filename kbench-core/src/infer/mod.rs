@@ -30,7 +30,7 @@ pub use holm::holm;
 pub use interval::Interval;
 pub(crate) use interval::upper_end;
 pub use levels::{Level, LevelRules, levels};
-pub use observe::{Calm, Observations, Repetition, Scope, contaminated_share};
+pub use observe::{Observations, Repetition, Scope, contaminated_share};
 pub use scaling::{Agreement, Law, ScalingFit, fit_scaling};
 pub use standing::{Rank, Standing, standings};
 pub use target::{Attainment, class};

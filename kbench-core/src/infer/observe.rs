@@ -24,17 +24,16 @@ pub enum Scope {
     Segments,
 }
 
-/// The speed of the machine during a run, as the sentinels saw it.
+/// The speed of the machine beside the rows of a cell, as the sentinels saw it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Calm {
-    /// Nanoseconds of the chain when nobody else was on the machine.
+struct Calm {
+    /// Nanoseconds of the chain when nothing else ran on the machine.
     level: Option<f64>,
 }
 
 impl Calm {
-    /// The level of a whole measurement.
-    pub fn of(measurement: &Measurement) -> Self {
-        Calm { level: measurement.quiet_level() }
+    fn of(measurement: &Measurement, cell: usize) -> Self {
+        Calm { level: measurement.quiet_level(cell) }
     }
 
     fn admits(self, block: &Block) -> bool {
@@ -52,10 +51,13 @@ pub fn contaminated_share<'m>(
 ) -> Option<f64> {
     let (mut all, mut busy) = (0.0, 0.0);
     for measurement in measurements {
-        let calm = Calm::of(measurement);
-        for block in measurement.blocks() {
-            all += 1.0;
-            busy += if calm.is_busy(block) { 1.0 } else { 0.0 };
+        let cells = measurement.launches.first().map_or(0, |launch| launch.cells.len());
+        for cell in 0..cells {
+            let calm = Calm::of(measurement, cell);
+            for block in measurement.launches.iter().flat_map(|launch| &launch.cells[cell]) {
+                all += 1.0;
+                busy += if calm.is_busy(block) { 1.0 } else { 0.0 };
+            }
         }
     }
     (all > 0.0).then_some(busy / all)
@@ -92,7 +94,8 @@ struct Logarithms {
 
 impl Observations {
     /// What a measurement says about a cell.
-    pub fn of(measurement: &Measurement, cell: usize, calm: Calm) -> Self {
+    pub fn of(measurement: &Measurement, cell: usize) -> Self {
+        let calm = Calm::of(measurement, cell);
         let launches: Vec<&Vec<Block>> = measurement
             .launches
             .iter()
@@ -269,8 +272,7 @@ pub(super) mod tests {
 
     fn observations(launches: Vec<Launch>) -> Observations {
         let measurement = Measurement { launches };
-        let calm = Calm::of(&measurement);
-        Observations::of(&measurement, 0, calm)
+        Observations::of(&measurement, 0)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The whole of inference on simulated runs, with fixed seeds: looks, weights, gate and verdict together.
 
-use super::{Calm, Judgement, Observations, Rules, compare, judge};
+use super::{Judgement, Observations, Rules, compare, judge};
 use crate::fixtures::{right, variant_of_double};
 use crate::measure::{Judge, Launch, Look, Measurement, OpenCell, Outlook};
 use crate::plan::{Cell, Plan, Selection};
@@ -131,7 +131,7 @@ fn run(seed: u64, cell: &Cell, truth: f64, load: f64) -> Outcome {
             }
         }
     }
-    let observations = Observations::of(&measurement, 0, Calm::of(&measurement));
+    let observations = Observations::of(&measurement, 0);
     let comparison = compare(&observations, 0, 1, look).expect("enough");
     Outcome {
         judgement: judge(&[comparison], rules)[0].verdict.judgement,

@@ -81,7 +81,7 @@ fn is_behind(comparison: &Comparison, level: f64, rules: Rules) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::observe::{Calm, tests::launch};
+    use super::super::observe::tests::launch;
     use super::*;
     use crate::measure::Measurement;
 
@@ -89,7 +89,7 @@ mod tests {
         let at = |i: i32| row * (1.0 + wobble * f64::from(i % 3 - 1));
         let launches = (0..10).map(|i| launch(&[(base, at(i), 5.0); 4])).collect();
         let measurement = Measurement { launches };
-        let observations = Observations::of(&measurement, 0, Calm::of(&measurement));
+        let observations = Observations::of(&measurement, 0);
         standings(&observations, &[0, 1, 2], Look::ONLY, Rules::default())
     }
 

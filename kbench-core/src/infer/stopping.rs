@@ -3,7 +3,7 @@
 //! The figures are looked at a few times that are planned in advance, and every look has its part of the error rate
 //! ([`look_share`](super::look_share)); so a cell may be stopped as soon as it looks decided, and the rate still holds.
 
-use super::observe::{Calm, Observations, SAMPLES_PER_BLOCK, median};
+use super::observe::{Observations, SAMPLES_PER_BLOCK, median};
 use super::verdict::is_equivalent;
 use super::{Comparison, Rules, compare};
 use crate::measure::{Judge, Look, Measurement, OpenCell, Outlook, Spread};
@@ -22,23 +22,18 @@ impl Judge for Rules {
         look: Look,
         comparisons: usize,
     ) -> Vec<Outlook> {
-        let calm = Calm::of(measurement);
         let level = self.significance / comparisons.max(1) as f64;
         cells
             .iter()
             .map(|open| {
-                let observations = Observations::of(measurement, open.index, calm);
+                let observations = Observations::of(measurement, open.index);
                 outlook(*self, &observations, open, look, level)
             })
             .collect()
     }
 
     fn spreads(&self, measurement: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
-        let calm = Calm::of(measurement);
-        cells
-            .iter()
-            .map(|open| spread(&Observations::of(measurement, open.index, calm), open))
-            .collect()
+        cells.iter().map(|open| spread(&Observations::of(measurement, open.index), open)).collect()
     }
 }
 

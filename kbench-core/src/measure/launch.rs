@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
-use super::{Assignment, Isolation};
 use super::roster::{Roster, RosterCell};
 use super::run::{Run, WORKER_MEMORY};
 use super::session::{Guilty, Session};
+use super::{Assignment, Isolation};
 use crate::worker::{
     Block, LinkError, MOST_PARDONS, PROTOCOL, Preparation, Request, Visit, Visits,
 };
@@ -115,12 +115,12 @@ impl<'a> Run<'a> {
             seconds += share.next_seconds(costs) - costs.start;
             announce |= !self.cells[*at].losses.is_empty();
             let (blocks, single) = (share.next_blocks(), share.is_single);
-            visits.push(Visit { cell: place, blocks, single, rows });
+            let quiet = self.measured.measurement.quiet_level(*cell);
+            visits.push(Visit { cell: place, blocks, single, quiet, rows });
         }
         Visits {
             cells: visits,
             seconds: if has_set_samples { self.left() } else { PATIENCE * seconds },
-            quiet: self.measured.measurement.quiet_level(),
             announce,
             settle: false,
             processor: None,
@@ -219,6 +219,7 @@ impl<'a> Run<'a> {
         Preparation {
             protocol: PROTOCOL,
             seed: self.assignment.seed,
+            order_seed: self.assignment.order_seed,
             launch,
             cells: roster.requests(self.assignment.plan),
             memory: WORKER_MEMORY,

@@ -36,9 +36,11 @@ impl Measurement {
         self.launches.iter().flat_map(|launch| launch.cells.iter().flatten())
     }
 
-    /// Nanoseconds of the chain when nobody else is on the machine, as far as this can be told.
-    pub fn quiet_level(&self) -> Option<f64> {
-        quiet_level(&self.blocks().map(chain_of).collect::<Vec<_>>())
+    /// Nanoseconds of the chain beside the rows of a cell when nothing else runs, as far as this can be told. What the rows
+    /// themselves do to the clock rate is part of it, so that it never selects blocks.
+    pub fn quiet_level(&self, cell: usize) -> Option<f64> {
+        let blocks = self.launches.iter().flat_map(|launch| &launch.cells[cell]);
+        quiet_level(&blocks.map(chain_of).collect::<Vec<_>>())
     }
 
     /// Whether there is any sample of a row.

@@ -64,7 +64,7 @@ impl<'a> Run<'a> {
             paces: Vec::new(),
             rechecked: HashSet::new(),
             is_broken: false,
-            order: Order::new(assignment.seed.rotate_left(17), 0),
+            order: Order::new(assignment.order_seed.rotate_left(17), 0),
             begun,
             end: begun + assignment.time.min(A_YEAR),
             rounds: 0,

@@ -37,8 +37,10 @@ pub struct Assignment<'a> {
     pub effort: &'a Effort,
     /// How much of the budget may be taken.
     pub time: Duration,
-    /// Seed of data and order.
+    /// Seed of the data.
     pub seed: u64,
+    /// Seed of the order of samples and of the placement of data.
+    pub order_seed: u64,
     /// Whether rows share launches.
     pub isolation: Isolation,
     /// Whether allocations and processor events are counted.

@@ -12,8 +12,8 @@ use crate::check::{CheckedRow, Standing};
 use crate::crossover::Origin;
 use crate::cuda::Ceilings;
 use crate::infer::{
-    Calm, Comparison, Estimate, Judged, Observations, Rank, Rules, class, compare, judge,
-    standings, trend,
+    Comparison, Estimate, Judged, Observations, Rank, Rules, class, compare, judge, standings,
+    trend,
 };
 use crate::kernel::guard;
 use crate::measure::{Look, Measured, Pass, RowMeasured};
@@ -40,10 +40,9 @@ pub fn assemble(
     let Pass { plan, checked, measured } = pass;
     let mut rows = Vec::new();
     let mut comparisons: Vec<(usize, Comparison)> = Vec::new();
-    let calm = Calm::of(&measured.measurement);
     for (index, cell) in plan.cells.iter().enumerate() {
         let known = measured.rows.get(index);
-        let observations = known.map(|_| Observations::of(&measured.measurement, index, calm));
+        let observations = known.map(|_| Observations::of(&measured.measurement, index));
         let look = measured.looks.get(index).copied().flatten().unwrap_or(Look::ONLY);
         let failed = |row: usize| known.is_none_or(|rows| rows[row].failure.is_some());
         let base = |row: usize| cell.base_of(row).filter(|base| !failed(*base));
@@ -398,6 +397,7 @@ mod tests {
             effort: &effort,
             time: effort.budget,
             seed: 1,
+            order_seed: 1,
             isolation: Isolation::Shared,
             inspect: false,
             device: &device,

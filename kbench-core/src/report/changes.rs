@@ -1,7 +1,7 @@
 //! Rows against their former selves, where an older program was measured beside this one.
 
 use super::{ChangeReport, RowReport};
-use crate::infer::{Calm, Comparison, Estimate, Judgement, Observations, Rules, compare, judge};
+use crate::infer::{Comparison, Estimate, Judgement, Observations, Rules, compare, judge};
 use crate::measure::{Look, Pass, RowMeasured};
 
 const NO_CHANGE: &str = "not compared with the baseline: ";
@@ -9,7 +9,6 @@ const NO_CHANGE: &str = "not compared with the baseline: ";
 /// Compares every row of a pass with its former self, and judges all of these comparisons together. They are a family of
 /// their own: whether a row is as fast as it was is another question than whether it is as fast as its base.
 pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
-    let calm = Calm::of(&pass.measured.measurement);
     let mut found: Vec<(usize, Comparison)> = Vec::new();
     let mut first = 0;
     if pass
@@ -23,7 +22,7 @@ pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
     }
     for (index, cell) in pass.plan.cells.iter().enumerate() {
         let known = &pass.measured.rows[index];
-        let observations = Observations::of(&pass.measured.measurement, index, calm);
+        let observations = Observations::of(&pass.measured.measurement, index);
         let look = pass.measured.looks[index].unwrap_or(Look::ONLY);
         for row in 0..cell.rows.len() {
             let (past, report) = (cell.past_of(row), &mut rows[first + row]);

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crossover::ways;
 use crate::environment::Caches;
-use crate::infer::{Calm, Growth, GrowthPoint, Mean, Observations, growth};
+use crate::infer::{Growth, GrowthPoint, Mean, Observations, growth};
 use crate::measure::Pass;
 use crate::plan::{Cell, Row, Size};
 
@@ -38,7 +38,6 @@ pub fn growth_reports(pass: &Pass, caches: Caches) -> Vec<GrowthReport> {
     if pass.measured.rows.is_empty() {
         return Vec::new();
     }
-    let calm = Calm::of(&pass.measured.measurement);
     let named = [("L1", caches.l1d), ("L2", caches.l2), ("L3", caches.l3)];
     let caches: Vec<(&'static str, u64)> =
         named.into_iter().filter_map(|(name, bytes)| Some((name, bytes?))).collect();
@@ -48,7 +47,7 @@ pub fn growth_reports(pass: &Pass, caches: Caches) -> Vec<GrowthReport> {
         for sizes in ways(cells[0].kernel, cells, pass.plan.along.as_deref()) {
             let on_way: Vec<usize> =
                 sizes.iter().filter_map(|size| index_of(cells, size)).map(|i| start + i).collect();
-            let seen = |cell: &usize| Observations::of(&pass.measured.measurement, *cell, calm);
+            let seen = |cell: &usize| Observations::of(&pass.measured.measurement, *cell);
             let observations: Vec<Observations> = on_way.iter().map(seen).collect();
             for row in rows(cells) {
                 // A device has caches of its own.

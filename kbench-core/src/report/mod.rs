@@ -172,6 +172,12 @@ pub struct PlanReport {
     pub partition: Option<String>,
     /// All kernels that are selected, in whatever share.
     pub kernels: Vec<String>,
+    /// Whether speed-ups are against the first selected variant of a kernel, because its own function is not selected.
+    #[serde(default)]
+    pub has_substitutes: bool,
+    /// Seed of the order of samples and of the placement of data; none in documents that are older than it.
+    #[serde(default)]
+    pub order_seed: Option<u64>,
 }
 
 /// Where the time of a run went.

@@ -3,9 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::sentences;
-use crate::infer::{
-    Agreement, Calm, Interval, Law, Observations, ScalingFit, compare, fit_scaling,
-};
+use crate::infer::{Agreement, Interval, Law, Observations, ScalingFit, compare, fit_scaling};
 use crate::kernel::Backend;
 use crate::measure::{Look, Pass};
 use crate::order;
@@ -67,14 +65,13 @@ pub struct FitReport {
 /// Every parallel variant that was measured with several thread counts. Counts beyond the `cores` of the machine are shown,
 /// but no law is fitted to them: threads that wait for each other's core follow none.
 pub fn scaling_reports(pass: &Pass, cores: usize) -> Vec<ScalingReport> {
-    let calm = Calm::of(&pass.measured.measurement);
     let mut reports = Vec::new();
     for (index, cell) in pass.plan.cells.iter().enumerate() {
         let groups = groups(cell);
         if groups.is_empty() || pass.measured.rows.is_empty() {
             continue;
         }
-        let observations = Observations::of(&pass.measured.measurement, index, calm);
+        let observations = Observations::of(&pass.measured.measurement, index);
         let look = pass.measured.looks[index].unwrap_or(Look::ONLY);
         let failed = |row: usize| pass.measured.rows[index][row].failure.is_some();
         for mut group in groups {

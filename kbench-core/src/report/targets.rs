@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{RowReport, Status, units};
-use crate::infer::{Attainment, Calm, Comparison, Estimate, Mean, Observations, Scope, compare};
+use crate::infer::{Attainment, Comparison, Estimate, Mean, Observations, Scope, compare};
 use crate::kernel::{Expectation, Metric};
 use crate::measure::{Look, Pass};
 use crate::plan::Row;
@@ -31,9 +31,8 @@ pub(super) fn judge_targets(
     rows: &mut [RowReport],
     comparisons: &[(usize, Comparison)],
 ) {
-    let calm = Calm::of(&pass.measured.measurement);
     let wanted = targets(pass);
-    let judge = Judge { pass, comparisons, calm, count: wanted.len() };
+    let judge = Judge { pass, comparisons, count: wanted.len() };
     for target in &wanted {
         let report = judge.report(target, &rows[target.index]);
         rows[target.index].expectations.push(report);
@@ -44,7 +43,6 @@ pub(super) fn judge_targets(
 struct Judge<'a> {
     pass: &'a Pass,
     comparisons: &'a [(usize, Comparison)],
-    calm: Calm,
     /// How many targets there are.
     count: usize,
 }
@@ -78,7 +76,7 @@ impl Judge<'_> {
 
     fn time(&self, target: &Target) -> Result<Figure, &'static str> {
         let measurement = &self.pass.measured.measurement;
-        let observations = Observations::of(measurement, target.cell, self.calm);
+        let observations = Observations::of(measurement, target.cell);
         let estimate = Estimate::among(&observations.times(target.row), self.count);
         let figure = |estimate: Estimate| Figure {
             scale: 1e9,
@@ -103,7 +101,7 @@ impl Judge<'_> {
                 found.next().map(|(_, comparison)| of(comparison)).ok_or(NO_COMPARISON)
             }
             Metric::Best => {
-                let found = best_other(self.pass, target.cell, target.row, self.calm);
+                let found = best_other(self.pass, target.cell, target.row);
                 found.as_ref().map(of).ok_or(NO_OTHERS)
             }
             Metric::Time => self.time(target),
@@ -124,9 +122,9 @@ fn verdict(expectation: &Expectation, figure: &Figure) -> (Attainment, String) {
 }
 
 /// A row against the fastest of the others.
-fn best_other(pass: &Pass, cell: usize, row: usize, calm: Calm) -> Option<Comparison> {
+fn best_other(pass: &Pass, cell: usize, row: usize) -> Option<Comparison> {
     let Pass { measured, .. } = pass;
-    let observations = Observations::of(&measured.measurement, cell, calm);
+    let observations = Observations::of(&measured.measurement, cell);
     let rows = &pass.plan.cells[cell].rows;
     let is_other = |other: &usize| !std::ptr::eq(rows[*other].variant, rows[row].variant);
     let others = (0..rows.len())

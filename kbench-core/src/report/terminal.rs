@@ -57,6 +57,9 @@ fn head(report: &Report, style: Style) -> String {
     if let Some(device) = &report.device {
         let _ = writeln!(text, "{}", device.line());
     }
+    if report.plan.has_substitutes {
+        text += "speed-ups are against the first selected variant: a kernel's own function is not selected\n";
+    }
     for line in report.workers.iter().filter_map(WorkerReport::line) {
         let _ = writeln!(text, "{}", wrapped_at(&line, 0, 2));
     }

@@ -55,7 +55,8 @@ impl Configuration {
         let unfinished = record.unfinished;
         let ceilings = device.as_ref().and_then(|device| device.ceilings.as_ref());
         let Found { crossovers, passes } = found;
-        let Configuration { effort, threads, isolation, rules, seed, inspect, .. } = self;
+        let Configuration { effort, threads, isolation, rules, seed, order_seed, inspect, .. } =
+            self;
         let measurements = [first].into_iter().chain(&passes).map(|p| &p.measured.measurement);
         let conduct = Conduct {
             debug_assertions: first.plan.rows().any(|(_, row)| row.variant.debug_assertions),
@@ -90,6 +91,8 @@ impl Configuration {
                 margin: rules.margin,
                 partition: first.plan.partition.map(|partition| partition.to_string()),
                 kernels: first.plan.kernels.clone(),
+                has_substitutes: first.plan.has_substitutes,
+                order_seed: *order_seed,
             },
             warnings: {
                 let unfinished =

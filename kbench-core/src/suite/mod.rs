@@ -4,6 +4,7 @@ mod compose;
 mod stages;
 
 use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -43,8 +44,10 @@ pub struct Configuration {
     pub device: DeviceRequest,
     /// How long a call of a kernel may take, and one of its `inputs` or its reference.
     pub timeout: Duration,
-    /// Seed of data and order.
+    /// Seed of the data.
     pub seed: u64,
+    /// Seed of the order of samples and of the placement of data; none for one that differs from run to run.
+    pub order_seed: Option<u64>,
     /// How verdicts are given.
     pub rules: Rules,
     /// How crossovers are looked for; none measures the listed sizes alone.
@@ -68,6 +71,12 @@ pub struct Past {
     pub rows: HashSet<RowKey>,
 }
 
+/// A number that differs from run to run.
+fn entropy() -> u64 {
+    // Every hasher of the standard library has random keys.
+    RandomState::new().hash_one(0)
+}
+
 /// The seed of a run that is given none: any number, but always the same, so that two runs see the same data.
 pub const DEFAULT_SEED: u64 = 20_260_101;
 
@@ -81,6 +90,7 @@ impl Default for Configuration {
             device: DeviceRequest::default(),
             timeout: USUAL_TIMEOUT,
             seed: DEFAULT_SEED,
+            order_seed: None,
             rules: Rules::default(),
             search: Some(Search::default()),
             workers: Workers::default(),
@@ -186,9 +196,9 @@ impl Suite {
         if programs.is_empty() {
             return Ok(self);
         }
-        let Configuration { seed, workers, .. } = &self.configuration;
         let mut announced: Vec<Announcement> = Vec::new();
-        let asked = workers.launcher(&self.registry, *seed, None).launch(0).and_then(|mut link| {
+        let workers = self.configuration.workers;
+        let asked = workers.launcher(&self.registry, 0, None).launch(0).and_then(|mut link| {
             let request = Request::Announce(self.foreign_request(programs.to_vec()));
             link.ask(&request, &mut |reply| {
                 if let Reply::Announced(announcement) = reply {
@@ -223,11 +233,11 @@ impl Suite {
     }
 
     /// Where workers come from.
-    fn launcher(&self) -> Box<dyn Launcher + '_> {
+    fn launcher(&self, order_seed: u64) -> Box<dyn Launcher + '_> {
         let available = self.foreign.iter().filter(|worker| worker.unavailable.is_none());
         let available: Vec<Announcement> = available.cloned().collect();
         let foreign = (!available.is_empty()).then(|| self.foreign_request(available));
-        self.configuration.workers.launcher(&self.registry, self.configuration.seed, foreign)
+        self.configuration.workers.launcher(&self.registry, order_seed, foreign)
     }
 
     /// All kernels, selected or not.
@@ -259,8 +269,9 @@ impl Suite {
         journal: &mut dyn Journal,
     ) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let Configuration { seed, rules, search, workers, device, .. } = &self.configuration;
-        let launcher = self.launcher();
+        let Configuration { rules, search, workers, device, order_seed, .. } = &self.configuration;
+        let order_seed = order_seed.unwrap_or_else(entropy);
+        let launcher = self.launcher(order_seed);
         let accelerator = Accelerator::find(&plan, device);
         // Where nothing runs on a device, one row says so.
         let plan = match accelerator.available() {
@@ -270,14 +281,17 @@ impl Suite {
         let has_device = accelerator.available().is_ok();
         let runs = |row: &Row| has_device || !row.variant.implementation.is_device();
         let rows = plan.rows().filter(|(_, row)| runs(row)).count();
-        let configuration = &self.configuration.clone().for_rows(rows);
+        let configuration =
+            Configuration { order_seed: Some(order_seed), ..self.configuration.clone() };
+        let configuration = &configuration.for_rows(rows);
         let effort = &configuration.effort;
         let mut record = Record::begin(&self.foreign);
         record.seconds.budget = effort.budget.as_secs_f64();
         let (before, throttled) = (CpuTimes::read(), Throttling::read());
         let older = configuration.past.as_ref();
-        let older = older.and_then(|past| workers.launcher_of(&past.program, *seed));
-        let duet = older.as_ref().map(|past| Duet::new(launcher.as_ref(), past.as_ref(), *seed));
+        let older = older.and_then(|past| workers.launcher_of(&past.program, order_seed));
+        let duet =
+            older.as_ref().map(|past| Duet::new(launcher.as_ref(), past.as_ref(), order_seed));
         let mut stages = Stages {
             configuration,
             launcher: launcher.as_ref(),
@@ -306,7 +320,7 @@ impl Suite {
     pub fn test_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
         let Configuration { seed, device, .. } = &self.configuration;
-        let launcher = self.launcher();
+        let launcher = self.launcher(self.configuration.order_seed.unwrap_or(0));
         let mut record = Record::begin(&self.foreign);
         let device = Accelerator::find(&plan, device).available();
         let mut checks = self.configuration.checks(launcher.as_ref());

@@ -99,7 +99,7 @@ impl Stages<'_> {
         time: Duration,
         judge: &dyn Judge,
     ) -> Measured {
-        let Configuration { effort, seed, isolation, inspect, device, timeout, .. } =
+        let Configuration { effort, seed, order_seed, isolation, inspect, device, timeout, .. } =
             self.configuration;
         // Sizes that nobody listed are for crossovers of today.
         let duet = self.duet.filter(|_| coverage == Coverage::EverySize);
@@ -110,6 +110,7 @@ impl Stages<'_> {
             effort,
             time,
             seed: *seed,
+            order_seed: order_seed.unwrap_or_default(),
             isolation: *isolation,
             inspect: *inspect && coverage == Coverage::EverySize,
             device,
@@ -159,7 +160,8 @@ impl Prober for Stages<'_> {
         }
         let has_yardstick = self.configuration.selection.base.is_some();
         let plan = Plan { cells, has_yardstick, ..Plan::default() };
-        let end = Instant::now() + Duration::from_secs_f64((left / f64::from(rounds.max(1))).max(least));
+        let end =
+            Instant::now() + Duration::from_secs_f64((left / f64::from(rounds.max(1))).max(least));
         let checked = self.check(&plan, Coverage::MoreSizes);
         let time = end.saturating_duration_since(Instant::now());
         let measured = self.measure((&plan, &checked), None, Coverage::MoreSizes, time, judge);

@@ -27,6 +27,8 @@ pub struct Plan {
     pub filtered_out: usize,
     /// Whether the base of comparisons was named, as a yardstick.
     pub has_yardstick: bool,
+    /// Whether comparisons are made with the first selected variant, because the own function of a kernel is not selected.
+    pub has_substitutes: bool,
     /// The axis along which crossovers of kernels with several are looked for.
     pub along: Option<String>,
     /// The share of the kernels that it is.
@@ -152,6 +154,7 @@ impl Plan {
         let mut filtered_out = 0;
         let mut paths: Vec<String> = Vec::new();
         let mut kernels: Vec<String> = Vec::new();
+        let mut has_substitutes = false;
         for kernel in &registry.kernels {
             // Element types of one kernel follow each other, and count as one.
             let path = kernel.entry.path();
@@ -180,10 +183,8 @@ impl Plan {
                 for variant in chosen {
                     add_rows(&mut rows, variant, threads, modes, selection.ignored);
                 }
-                // A base in several pools is the one with most threads.
-                let bases = rows.iter().enumerate().filter(|(_, r)| selection.is_base(r.variant));
-                let base = bases.max_by_key(|(_, row)| (row.threads, Reverse(row.mode)));
-                let base = base.map(|(index, _)| index);
+                let (base, is_substitute) = base_of(&rows, selection);
+                has_substitutes |= is_substitute;
                 let own_function = kernel.variants.iter().copied().find(|v| v.is_base);
                 cells.push(Cell { kernel: kernel.entry, own_function, base, size, rows });
             }
@@ -192,6 +193,7 @@ impl Plan {
             cells,
             filtered_out,
             has_yardstick: selection.base.is_some(),
+            has_substitutes,
             along: selection.along.clone(),
             partition: selection.partition,
             kernels,
@@ -202,6 +204,26 @@ impl Plan {
     pub fn rows(&self) -> impl Iterator<Item = (&Cell, &Row)> {
         self.cells.iter().flat_map(|cell| cell.rows.iter().map(move |row| (cell, row)))
     }
+}
+
+/// The row that others are compared with, and whether it stands in for the kernel's own function.
+fn base_of(rows: &[Row], selection: &Selection) -> (Option<usize>, bool) {
+    // A base in several pools is the one with most threads.
+    let row_of = |is_base: &dyn Fn(&VariantEntry) -> bool| {
+        let bases = rows.iter().enumerate().filter(|(_, row)| is_base(row.variant));
+        let base = bases.max_by_key(|(_, row)| (row.threads, Reverse(row.mode)));
+        base.map(|(index, _)| index)
+    };
+    let base = row_of(&|variant| selection.is_base(variant));
+    if base.is_some() || selection.base.is_some() {
+        return (base, false);
+    }
+    let runs = rows.iter().filter(|row| !row.ignored).map(|row| row.variant);
+    // As they are named on the command line, or else as they are registered.
+    let first = runs.clone().min_by_key(|variant| selection.place_of(variant));
+    let Some(first) = first else { return (None, false) };
+    let has_others = runs.into_iter().any(|variant| !std::ptr::eq(variant, first));
+    (row_of(&|variant| std::ptr::eq(variant, first)).filter(|_| has_others), has_others)
 }
 
 /// Adds the rows of a variant: one for each number of threads and each mode.

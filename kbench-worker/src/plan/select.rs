@@ -179,6 +179,11 @@ impl Selection {
         }
     }
 
+    /// The place of a variant among those that are named; all are in the same place where none is named.
+    pub(super) fn place_of(&self, variant: &VariantEntry) -> Option<usize> {
+        self.variants.iter().position(|name| name == variant.name)
+    }
+
     fn is_named_base(&self, variant: &VariantEntry) -> bool {
         self.base.as_deref() == Some(variant.name)
     }

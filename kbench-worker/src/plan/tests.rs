@@ -22,6 +22,24 @@ fn full_names_have_module_kernel_variant_type_and_size() {
 }
 
 #[test]
+fn without_the_own_function_the_first_selected_variant_is_the_base() {
+    let variants = [variant_of_double("one", 2, right), variant_of_double("two", 3, right)];
+    let registry = Registry::of([base()].into_iter().chain(variants)).expect("fine");
+    let base_of = |variants: &[&str], base: Option<&str>| {
+        let variants = variants.iter().map(ToString::to_string).collect();
+        let selection = Selection { variants, base: base.map(Into::into), ..Selection::default() };
+        let plan = Plan::new(&registry, &selection, &[], &[]).expect("a plan");
+        let cell = &plan.cells[0];
+        (cell.base.map(|base| cell.rows[base].variant.name), plan.has_substitutes)
+    };
+    assert_eq!(base_of(&[], None), (Some("double"), false));
+    assert_eq!(base_of(&["one", "two"], None), (Some("one"), true));
+    assert_eq!(base_of(&["two", "one"], None), (Some("two"), true));
+    assert_eq!(base_of(&["one"], None), (None, false), "there is nothing to compare");
+    assert_eq!(base_of(&["one"], Some("two")), (Some("two"), false));
+}
+
+#[test]
 fn filters_skips_and_exact_follow_libtest() {
     let filters = |filters: &[&str], skip: &[&str], exact| Selection {
         filters: filters.iter().map(ToString::to_string).collect(),

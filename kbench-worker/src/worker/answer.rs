@@ -147,8 +147,8 @@ impl<'r> Worker<'r> {
     }
 
     fn prepare(&mut self, preparation: &Preparation, say: &mut Say<'_>) -> Result<(), String> {
-        let Preparation { protocol, seed, launch, cells, memory, calibrate, device, .. } =
-            preparation;
+        let Preparation { protocol, seed, order_seed, launch, cells, memory, .. } = preparation;
+        let Preparation { calibrate, device, .. } = preparation;
         if *protocol != PROTOCOL {
             return Err(format!(
                 "the controller speaks version {protocol} of the protocol, this worker {PROTOCOL}"
@@ -158,10 +158,10 @@ impl<'r> Worker<'r> {
         let kernels = cells.iter().map(|cell| names.find(cell)).collect::<Result<Vec<_>, _>>()?;
         summon(&kernels, cells);
         self.seed = *seed;
-        self.order = Order::new(*seed, *launch);
+        self.order = Order::new(*order_seed, *launch);
         self.pools = Pools::default();
         self.devices.choose(device);
-        let mut shifts = SplitMix(seed.wrapping_add(*launch));
+        let mut shifts = SplitMix(order_seed.wrapping_add(*launch));
         self._heap_shift = vec![0; shifts.below(HEAP_SHIFT) as usize];
         self.subjects = cells.iter().map(|_| None).collect();
         self.calibrations = cells.iter().map(|cell| vec![None; cell.rows.len()]).collect();
@@ -251,14 +251,14 @@ impl<'r> Worker<'r> {
     }
 
     fn measure(&mut self, visits: &Visits, say: &mut Say<'_>) -> Result<(), String> {
-        let Visits { cells, seconds, quiet, announce, settle, processor } = visits;
+        let Visits { cells, seconds, announce, settle, processor } = visits;
         for visit in cells {
             self.validate(visit)?;
         }
         // Time beyond all clocks has no end.
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
         let deadline = Instant::now().checked_add(time);
-        let mut quiet = Quiet::new(*quiet);
+        let mut quiet: Vec<Quiet> = cells.iter().map(|visit| Quiet::new(visit.quiet)).collect();
         let mut left: Vec<u32> = cells.iter().map(|visit| visit.blocks).collect();
         let mut repeats = vec![0; left.len()];
         let mut visits = cells.clone();
@@ -288,12 +288,12 @@ impl<'r> Worker<'r> {
                     say(leaking(&leak));
                     return Ok(());
                 }
-                let chain = quiet.note(&block);
+                let chain = quiet[next].note(&block);
                 let max_clock = self.devices.max_clock_mhz();
                 let readings = block.samples.iter().filter_map(|sample| sample.device);
                 block.throttled = readings.into_iter().any(|device| device.is_throttled(max_clock));
                 let again = repeats[next] < MOST_REPEATS * visits[next].blocks;
-                let is_disturbed = block.throttled || is_contaminated(chain, quiet.level());
+                let is_disturbed = block.throttled || is_contaminated(chain, quiet[next].level());
                 if again && is_disturbed {
                     block.requeued = true;
                     repeats[next] += 1;

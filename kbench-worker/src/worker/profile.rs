@@ -19,6 +19,7 @@ pub fn profile_rows(
     let preparation = Preparation {
         protocol: PROTOCOL,
         seed,
+        order_seed: 0,
         launch: 0,
         cells: rows.iter().map(|row| cell_request(plan, &[(cell, *row)])).collect(),
         memory: usize::MAX,

@@ -72,7 +72,10 @@ pub struct Preparation {
     pub protocol: u32,
     /// Seed of the data.
     pub seed: u64,
-    /// Number of the launch: the order of everything is drawn from it and the seed.
+    /// Seed of the order of cells and samples, and of the placement of data.
+    #[serde(default)]
+    pub order_seed: u64,
+    /// Number of the launch: every launch has an order and a placement of its own.
     pub launch: u64,
     /// The cells.
     pub cells: Vec<CellRequest>,
@@ -218,10 +221,8 @@ pub struct WrongReply {
 pub struct Visits {
     /// The cells to visit, round-robin.
     pub cells: Vec<Visit>,
-    /// Seconds after which no block but the first is begun.
+    /// Seconds after which no block is begun, except the first of every cell.
     pub seconds: f64,
-    /// Nanoseconds of the chain on this machine when it is quiet, as far as is known.
-    pub quiet: Option<f64>,
     /// Whether every sample is announced: a worker has ended, and nobody knows why.
     #[serde(default)]
     pub announce: bool,
@@ -243,6 +244,9 @@ pub struct Visit {
     /// Whether a block has one sample of each row, in random order, instead of two in mirrored order.
     #[serde(default)]
     pub single: bool,
+    /// Nanoseconds of the chain beside the rows of this cell when the machine is quiet, as far as is known.
+    #[serde(default)]
+    pub quiet: Option<f64>,
     /// Calls per sample of the rows that are measured.
     pub rows: Vec<VisitRow>,
 }
@@ -503,9 +507,8 @@ mod tests {
         };
         let rows = (0..60).map(|row| VisitRow { row, calibration }).collect();
         let visits = Visits {
-            cells: vec![Visit { cell: 0, blocks: 1, single: false, rows }],
+            cells: vec![Visit { cell: 0, blocks: 1, single: false, quiet: None, rows }],
             seconds: 10.0,
-            quiet: None,
             announce: false,
             settle: false,
             processor: None,

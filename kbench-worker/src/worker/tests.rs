@@ -43,7 +43,18 @@ fn preparation(cells: Vec<CellRequest>) -> Preparation {
     let (protocol, memory) = (PROTOCOL, usize::MAX);
     let device = DeviceRequest::default();
     let (calibrate, timeout_seconds) = (Some(SAMPLING), 60.0);
-    Preparation { protocol, seed: 1, launch: 0, cells, memory, calibrate, device, timeout_seconds }
+    let (seed, order_seed, launch) = (1, 1, 0);
+    Preparation {
+        protocol,
+        seed,
+        order_seed,
+        launch,
+        cells,
+        memory,
+        calibrate,
+        device,
+        timeout_seconds,
+    }
 }
 
 fn answers(worker: &mut Worker<'_>, request: &Request) -> Vec<Reply> {
@@ -65,7 +76,7 @@ fn prepared(worker: &mut Worker<'_>, cells: Vec<CellRequest>) -> Vec<PreparedCel
 fn visit(prepared: &PreparedCell, blocks: u32) -> Visit {
     let rows = prepared.calibrations.iter().enumerate();
     let rows = rows.filter_map(|(row, c)| Some(VisitRow { row, calibration: (*c)? })).collect();
-    Visit { cell: prepared.cell, blocks, single: false, rows }
+    Visit { cell: prepared.cell, blocks, single: false, quiet: None, rows }
 }
 
 fn blocks(replies: &[Reply]) -> Vec<&VisitedBlock> {
@@ -79,7 +90,7 @@ fn blocks(replies: &[Reply]) -> Vec<&VisitedBlock> {
 }
 
 fn visits(cells: Vec<Visit>) -> Visits {
-    Visits { cells, seconds: 10.0, quiet: None, announce: false, settle: false, processor: None }
+    Visits { cells, seconds: 10.0, announce: false, settle: false, processor: None }
 }
 
 fn measure(cells: Vec<Visit>) -> Request {
@@ -120,7 +131,7 @@ fn a_block_on_a_busy_machine_is_taken_again_but_not_for_ever() {
     let mut worker = Worker::new(&registry);
     let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
     // A chain of one nanosecond: no block will ever be as quiet as that.
-    let visits = Visits { quiet: Some(1.0), ..visits(vec![visit(&prepared[0], 5)]) };
+    let visits = visits(vec![Visit { quiet: Some(1.0), ..visit(&prepared[0], 5) }]);
     let replies = answers(&mut worker, &Request::Measure(visits));
     let blocks = blocks(&replies);
     assert_eq!(blocks.len(), 10, "twice as many as were asked for");
@@ -241,7 +252,8 @@ fn requests_that_make_no_sense_are_refused_with_a_reason() {
     assert!(ask(&mut worker, preparation(vec![unknown])).contains("no kernel `demo::triple`"));
     let flat = CellRequest { size: vec![1, 2], ..cell(16, &["double"]) };
     assert!(ask(&mut worker, preparation(vec![flat])).contains("has 1 axes"));
-    let unprepared = measure(vec![Visit { cell: 7, blocks: 1, single: false, rows: vec![] }]);
+    let unprepared =
+        measure(vec![Visit { cell: 7, blocks: 1, single: false, quiet: None, rows: vec![] }]);
     let replies = answers(&mut worker, &unprepared);
     assert!(refusal(&replies).contains("cell 7 was not prepared"));
 }

@@ -48,7 +48,6 @@ fn an_older_program_is_measured_block_by_block_beside_this_one() {
     let older = [variant_of_double("double", 1, slower), variant_of_double("twin", 2, right)];
     let (bench, measured) = beside(&older);
     assert_eq!(measured.measurement.launches.len(), 4);
-    let calm = crate::infer::Calm::of(&measured.measurement);
     for (index, cell) in bench.plan.cells.iter().enumerate() {
         let [slow, same] = [0, 1].map(|row| cell.past_of(row));
         for block in measured.measurement.launches.iter().flat_map(|l| &l.cells[index]) {
@@ -57,7 +56,7 @@ fn an_older_program_is_measured_block_by_block_beside_this_one() {
             let counts = [0, 1, slow, same].map(of);
             assert!([[2; 4], [2, 2, 0, 0], [0, 0, 2, 2]].contains(&counts), "{counts:?}");
         }
-        let seen = crate::infer::Observations::of(&measured.measurement, index, calm);
+        let seen = crate::infer::Observations::of(&measured.measurement, index);
         let found = crate::infer::compare(&seen, slow, 0, Look::ONLY).expect("enough");
         assert!(found.speedup > 1.2, "{}: {found:?}", cell.name());
     }

@@ -127,6 +127,7 @@ impl Bench {
             effort: &self.effort,
             time: self.effort.budget,
             seed: 1,
+            order_seed: 1,
             isolation: self.isolation,
             inspect: false,
             device: &device,

@@ -177,7 +177,8 @@ impl Pair<'_> {
         let mut left: Vec<u32> = visits.cells.iter().map(|visit| visit.blocks).collect();
         let mut done = Done::default();
         let mut unvisited = left.iter().filter(|blocks| **blocks > 0).count();
-        let mut quiet = Quiet::new(visits.quiet);
+        let mut quiet: Vec<Quiet> =
+            visits.cells.iter().map(|visit| Quiet::new(visit.quiet)).collect();
         while left.iter().any(|blocks| *blocks > 0) {
             for next in self.order.permutation(left.len()) {
                 if left[next] == 0 {
@@ -190,15 +191,15 @@ impl Pair<'_> {
                 }
                 unvisited = unvisited.saturating_sub(1);
                 left[next] -= 1;
-                let visit = &visits.cells[next];
+                let visit = Visit { quiet: quiet[next].level(), ..visits.cells[next].clone() };
                 let (cells, seconds) = (Vec::new(), rest.as_secs_f64());
-                let limits = Visits { cells, seconds, quiet: quiet.level(), ..*visits };
-                let blocks = self.both(visit, &limits, &mut done, hear)?;
+                let limits = Visits { cells, seconds, ..*visits };
+                let blocks = self.both(&visit, &limits, &mut done, hear)?;
                 if blocks.is_empty() {
                     left[next] = 0;
                 }
                 for block in blocks {
-                    quiet.note(&block);
+                    quiet[next].note(&block);
                     hear(Reply::Block(VisitedBlock { cell: visit.cell, block }));
                 }
             }

@@ -96,8 +96,7 @@ impl<'a> Side<'a> {
             (!failed.contains(&(visit.cell, asked.row))).then_some(VisitRow { row, ..*asked })
         };
         let rows: Vec<VisitRow> = visit.rows.iter().filter_map(own).collect();
-        let single = visit.single;
-        (!rows.is_empty()).then_some(Visit { cell, blocks: 1, single, rows })
+        (!rows.is_empty()).then_some(Visit { cell, blocks: 1, rows, ..*visit })
     }
 
     /// The controller's numbers of the rows that a sudden end is to be blamed on: the one that was being called, or all.
