@@ -4,6 +4,20 @@
 pub trait Watch {
     /// Something goes on: `done` of `total` steps of a stage, now at `what`.
     fn step(&mut self, stage: Stage, done: f64, total: f64, what: &str);
+
+    /// It is decided how much is measured.
+    fn planned(&mut self, _: Planned) {}
+}
+
+/// How much is to be measured.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Planned {
+    /// Rows that are measured.
+    pub rows: usize,
+    /// The fewest launches of a row, and the most; none before calls were calibrated.
+    pub launches: Option<(u32, u32)>,
+    /// Seconds from now on, at most.
+    pub seconds: f64,
 }
 
 /// The parts of a run that take time.
@@ -34,6 +48,14 @@ impl Watch for Told<'_> {
         match self {
             Told::AsItIs(watch) => watch.step(stage, done, total, what),
             Told::OfSearch(watch) => watch.step(Stage::Searching, done, total, what),
+        }
+    }
+
+    fn planned(&mut self, planned: Planned) {
+        match self {
+            Told::AsItIs(watch) => watch.planned(planned),
+            // A search has many small plans.
+            Told::OfSearch(_) => {}
         }
     }
 }

@@ -16,7 +16,7 @@ use super::{Assignment, Isolation, Look, Measured, Onlooker, OpenCell, Outlook};
 use crate::check::Standing;
 use crate::kernel::Mode;
 use crate::order;
-use crate::watch::{Stage, Watch};
+use crate::watch::{Planned, Stage, Watch};
 use crate::worker::{LinkError, Order, Preparation, Reply, Request, RowCalibration};
 
 /// Share of the time that is left that one worker may calibrate for; then what it has is measured once, and the next worker
@@ -237,8 +237,10 @@ impl<'a> Run<'a> {
 
     /// Measures rounds of launches until the time is over or nothing is open.
     pub(super) fn measure(&mut self, watch: &mut dyn Watch, onlooker: &mut Onlooker<'_>) {
+        let all: Vec<usize> = (0..self.cells.len()).collect();
+        self.plan(&all, self.left());
+        self.announce(watch);
         loop {
-            let all: Vec<usize> = (0..self.cells.len()).collect();
             self.plan(&all, self.left());
             self.look();
             let (due, rounds) = self.due();
@@ -257,6 +259,17 @@ impl<'a> Run<'a> {
                 self.batch(batch);
                 onlooker(&self.measured);
             }
+        }
+    }
+
+    /// Says what is planned.
+    fn announce(&self, watch: &mut dyn Watch) {
+        let open = || (0..self.cells.len()).filter(|at| self.is_open(*at));
+        let launches = |at: usize| self.cells[at].done + self.cells[at].share.launches;
+        let bounds = open().map(launches).min().zip(open().map(launches).max());
+        if bounds.is_some() {
+            let rows = open().map(|at| self.live_cell(at).rows.len()).sum();
+            watch.planned(Planned { rows, launches: bounds, seconds: self.ahead() });
         }
     }
 

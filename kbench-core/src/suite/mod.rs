@@ -22,7 +22,7 @@ use crate::plan::{Cell, Plan, PlanError, Row, Selection};
 use crate::registry::{EnlistError, RegisteredKernel, Registry, RegistryError};
 use crate::report::{Report, RowKey};
 use crate::system::interrupted;
-use crate::watch::Watch;
+use crate::watch::{Planned, Watch};
 use crate::worker::{
     DeviceRequest, Duet, ForeignRequest, Launcher, Reply, Request, SameProcess, USUAL_TIMEOUT,
     WorkerChecks, profile_rows,
@@ -287,6 +287,7 @@ impl Suite {
         let effort = &configuration.effort;
         let mut record = Record::begin(&self.foreign);
         record.seconds.budget = effort.budget.as_secs_f64();
+        watch.planned(Planned { rows, launches: None, seconds: record.seconds.budget });
         let (before, throttled) = (CpuTimes::read(), Throttling::read());
         let older = configuration.past.as_ref();
         let older = older.and_then(|past| workers.launcher_of(&past.program, order_seed));
