@@ -5,7 +5,7 @@ use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
 use crate::check::Standing;
 use crate::infer::{Comparison, Observations, compare};
 use crate::kernel::{KernelEntry, Mode, Threshold, VariantEntry, guard};
-use crate::measure::{Look, Pass};
+use crate::measure::Pass;
 use crate::order;
 use crate::plan::{Cell, Plan, Row, Size, work_of};
 
@@ -160,7 +160,7 @@ impl Contest {
         let position = |wanted: &Row| plan.cells[index].rows.iter().position(|r| r.is(wanted));
         let (base, variant) = (position(&self.base)?, position(&self.variant)?);
         let observations = Observations::of(&measured.measurement, index);
-        let look = measured.looks[index].unwrap_or(Look::ONLY);
+        let look = measured.look(index, variant);
         let floor = measured.clock_share(index, [base, variant]);
         Some(Comparison { floor, ..compare(&observations, base, variant, look)? })
     }

@@ -4,7 +4,7 @@ use super::contest::{Contest, contests};
 use super::evidence::{LEVEL, MOST_ROUNDS, Origin, winner};
 use super::finding::Crossover;
 use crate::infer::{Observations, Rules, compare};
-use crate::measure::{Judge, Look, Measurement, OpenCell, Outlook, Pass, Spread};
+use crate::measure::{Family, Judge, Look, Measurement, OpenCell, Outlook, Pass, Spread};
 use crate::order;
 use crate::plan::{Cell, Plan, Row, Size};
 
@@ -120,12 +120,12 @@ impl Judge for Sides {
         measurement: &Measurement,
         cells: &[OpenCell<'_>],
         look: Look,
-        _: usize,
-    ) -> Vec<Outlook> {
-        let outlook = |open: &OpenCell<'_>| {
+        _: Family,
+    ) -> Vec<Vec<Outlook>> {
+        let outlooks = |open: &OpenCell<'_>| {
             let observations = Observations::of(measurement, open.index);
             if open.cell.base.is_none() {
-                return Outlook::Settled;
+                return vec![Outlook::Settled; open.rows.len()];
             }
             let is_decided = |row: &usize| {
                 let base = open.cell.base_of(*row).filter(|base| base != row);
@@ -134,9 +134,11 @@ impl Judge for Sides {
                     comparison.is_some_and(|comparison| winner(&comparison, LEVEL).is_some())
                 })
             };
-            if open.rows.iter().all(is_decided) { Outlook::Decided } else { Outlook::Open }
+            let outlook =
+                |row: &usize| if is_decided(row) { Outlook::Decided } else { Outlook::Open };
+            open.rows.iter().map(outlook).collect()
         };
-        cells.iter().map(outlook).collect()
+        cells.iter().map(outlooks).collect()
     }
 
     fn spreads(&self, measurement: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {

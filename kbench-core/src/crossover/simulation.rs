@@ -40,7 +40,7 @@ impl Machine {
         let measured = Measured {
             measurement,
             rows: rows.collect(),
-            looks: vec![Some(Look::ONLY); plan.cells.len()],
+            looks: plan.cells.iter().map(|c| vec![Some(Look::ONLY); c.rows.len()]).collect(),
             ..Measured::default()
         };
         Pass { plan, checked: Vec::new(), measured }

@@ -6,6 +6,7 @@
 //! throughout. `docs/statistics.md` tells the whole method.
 
 mod compare;
+mod discovery;
 mod estimate;
 mod growth;
 mod holm;

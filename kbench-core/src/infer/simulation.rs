@@ -2,7 +2,7 @@
 
 use super::{Judgement, Observations, Rules, compare, judge};
 use crate::fixtures::{right, variant_of_double};
-use crate::measure::{Judge, Launch, Look, Measurement, OpenCell, Outlook};
+use crate::measure::{Family, Judge, Launch, Look, Measurement, OpenCell, Outlook};
 use crate::plan::{Cell, Plan, Selection};
 use crate::registry::Registry;
 use crate::value::SplitMix;
@@ -100,13 +100,17 @@ fn rows_that_failed_do_not_keep_a_cell_open() {
             &measurement,
             &[OpenCell { index: 0, cell: &cell, rows }],
             look,
-            1,
+            ALONE,
         )
     };
-    assert_eq!(outlook(vec![0, 1, 2]), [Outlook::Open]);
-    assert_eq!(outlook(vec![0, 1]), [Outlook::Decided]);
-    assert_eq!(outlook(vec![1, 2]), [Outlook::Settled], "without a base nothing is compared");
+    let (decided, settled, open) = (Outlook::Decided, Outlook::Settled, Outlook::Open);
+    assert_eq!(outlook(vec![0, 1, 2]), [[open, decided, decided]], "its former self is unclear");
+    assert_eq!(outlook(vec![0, 1]), [[decided, decided]]);
+    assert_eq!(outlook(vec![1, 2]), [[settled, settled]], "without a base nothing is compared");
 }
+
+/// A report with one comparison.
+const ALONE: Family = Family { comparisons: 1, decided: 0 };
 
 struct Outcome {
     judgement: Judgement,
@@ -125,7 +129,8 @@ fn run(seed: u64, cell: &Cell, truth: f64, load: f64) -> Outcome {
         measurement.launches.push(machine.launch(1000.0 / truth));
         if LOOKS.contains(&measurement.launches.len()) {
             let interim = Look { is_last: false, ..look };
-            if rules.outlooks(&measurement, &open, interim, 1) == [Outlook::Decided] {
+            let outlooks = rules.outlooks(&measurement, &open, interim, ALONE);
+            if outlooks == [[Outlook::Decided; 2]] {
                 look = interim;
                 break;
             }

@@ -44,7 +44,7 @@ impl Rank {
 pub fn standings(
     observations: &Observations,
     rows: &[usize],
-    look: Look,
+    look: &dyn Fn(usize) -> Look,
     rules: Rules,
 ) -> Vec<Option<Standing>> {
     let time = |row: &usize| Some(Mean::of(&observations.times(*row))?.value);
@@ -57,7 +57,7 @@ pub fn standings(
     let level = rules.significance / pairs.max(1) as f64;
     let standing = |row: &usize| {
         let time = timed.iter().find(|(other, _)| other == row)?.1;
-        let comparison = compare(observations, best, *row, look).filter(|_| *row != best);
+        let comparison = compare(observations, best, *row, look(*row)).filter(|_| *row != best);
         let is_behind = comparison.is_some_and(|c| is_behind(&c, level, rules));
         let share = comparison.map_or((least - time).exp(), |comparison| comparison.speedup);
         let rank = if is_behind { Rank::Behind } else { Rank::Shared };
@@ -90,7 +90,7 @@ mod tests {
         let launches = (0..10).map(|i| launch(&[(base, at(i), 5.0); 4])).collect();
         let measurement = Measurement { launches };
         let observations = Observations::of(&measurement, 0);
-        standings(&observations, &[0, 1, 2], Look::ONLY, Rules::default())
+        standings(&observations, &[0, 1, 2], &|_| Look::ONLY, Rules::default())
     }
 
     #[test]

@@ -3,16 +3,20 @@
 //! The figures are looked at a few times that are planned in advance, and every look has its part of the error rate
 //! ([`look_share`](super::look_share)); so a cell may be stopped as soon as it looks decided, and the rate still holds.
 
+use super::discovery::discovery_level;
 use super::observe::{Observations, SAMPLES_PER_BLOCK, median};
 use super::verdict::is_equivalent;
-use super::{Comparison, Rules, compare};
-use crate::measure::{Judge, Look, Measurement, OpenCell, Outlook, Spread};
+use super::{Comparison, Rules, compare, look_share};
+use crate::measure::{Family, Judge, Look, Measurement, OpenCell, Outlook, Spread};
 
 /// A difference is known well enough when its interval is at most this part of it to either side ...
 const WELL_KNOWN: f64 = 0.5;
 
 /// ... and this, as a logarithm: people want to know how much faster, too.
-const PRECISE: f64 = 0.05;
+const PRECISE: f64 = 0.1;
+
+/// A report with as many comparisons is a suite.
+const SUITE: usize = 10;
 
 impl Judge for Rules {
     fn outlooks(
@@ -20,55 +24,81 @@ impl Judge for Rules {
         measurement: &Measurement,
         cells: &[OpenCell<'_>],
         look: Look,
-        comparisons: usize,
-    ) -> Vec<Outlook> {
-        let level = self.significance / comparisons.max(1) as f64;
-        cells
-            .iter()
-            .map(|open| {
-                let observations = Observations::of(measurement, open.index);
-                outlook(*self, &observations, open, look, level)
-            })
-            .collect()
+        family: Family,
+    ) -> Vec<Vec<Outlook>> {
+        let found: Vec<Vec<Found>> =
+            cells.iter().map(|open| comparisons(measurement, open, look)).collect();
+        let share = look_share(look);
+        let known = found.iter().flatten().map(|found| (found.comparison.test.p / share).min(1.0));
+        let p: Vec<f64> = known.chain(std::iter::repeat_n(0.0, family.decided)).collect();
+        let rules = StoppingRules {
+            level: discovery_level(&p, family.comparisons, self.significance),
+            rules: *self,
+            is_suite: family.comparisons >= SUITE,
+        };
+        let of_cell = |(open, found): (&OpenCell<'_>, &Vec<Found>)| {
+            if found.is_empty() {
+                // Nothing to compare: a time is known after a while.
+                return vec![Outlook::Settled; open.rows.len()];
+            }
+            let of_row = |row: &usize| {
+                let own = found.iter().filter(|found| found.row == *row);
+                own.map(|found| rules.outlook(found)).max().unwrap_or(Outlook::Decided)
+            };
+            open.rows.iter().map(of_row).collect()
+        };
+        cells.iter().zip(&found).map(of_cell).collect()
     }
 
     fn spreads(&self, measurement: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
-        cells.iter().map(|open| spread(&Observations::of(measurement, open.index), open)).collect()
+        let of_cell =
+            |open: &OpenCell<'_>| spread(&Observations::of(measurement, open.index), open);
+        cells.iter().map(of_cell).collect()
     }
 }
 
-fn outlook(
+/// A row against its base, or against its former self.
+struct Found {
+    row: usize,
+    comparison: Comparison,
+    /// Whether it is one with its former self, which a gate may have a limit for.
+    is_change: bool,
+}
+
+fn comparisons(measurement: &Measurement, open: &OpenCell<'_>, look: Look) -> Vec<Found> {
+    let observations = Observations::of(measurement, open.index);
+    let found = open.compared().filter_map(|(with, row)| {
+        let comparison = compare(&observations, with, row, look)?;
+        Some(Found { row, comparison, is_change: with >= open.cell.rows.len() })
+    });
+    found.collect()
+}
+
+/// When a comparison needs no more samples.
+struct StoppingRules {
     rules: Rules,
-    observations: &Observations,
-    open: &OpenCell<'_>,
-    look: Look,
+    /// The level at which comparisons are different as things stand.
     level: f64,
-) -> Outlook {
-    // Each with whether it is one with a former self, which a gate may have a limit for.
-    let found: Vec<(Comparison, bool)> = open
-        .compared()
-        .filter_map(|(with, row)| {
-            Some((compare(observations, with, row, look)?, with >= open.cell.rows.len()))
-        })
-        .collect();
-    let half = |comparison: &Comparison| comparison.test.half_width(1.0 - level * comparison.share);
-    let is_aside = |(comparison, is_change): &(Comparison, bool)| {
-        let mut limits = rules.limits.into_iter().flatten();
-        let is_beside =
-            |limit: f64| (comparison.test.difference + limit.ln_1p()).abs() > half(comparison);
-        !*is_change || limits.all(is_beside)
-    };
-    let is_known = |(comparison, _): &(Comparison, bool)| {
-        half(comparison) <= (WELL_KNOWN * comparison.test.difference.abs()).min(PRECISE)
-    };
-    if found.is_empty() {
-        Outlook::Settled
-    } else if found.iter().all(|c| is_known(c) && is_aside(c)) {
-        Outlook::Decided
-    } else if found.iter().all(|c| (is_known(c) || is_equivalent(&c.0, rules)) && is_aside(c)) {
-        Outlook::Settled
-    } else {
-        Outlook::Open
+    /// Whether so many rows are compared that what is equivalent is not looked into any further.
+    is_suite: bool,
+}
+
+impl StoppingRules {
+    fn outlook(&self, Found { comparison, is_change, .. }: &Found) -> Outlook {
+        let test = &comparison.test;
+        let half = test.half_width(1.0 - self.level * comparison.share);
+        let mut limits = self.rules.limits.into_iter().flatten();
+        let is_aside =
+            !*is_change || limits.all(|limit| (test.difference + limit.ln_1p()).abs() > half);
+        let is_known = half <= (WELL_KNOWN * test.difference.abs()).min(PRECISE);
+        let is_equivalent = is_equivalent(comparison, self.rules);
+        match (is_known, is_equivalent) {
+            _ if !is_aside => Outlook::Open,
+            (true, _) => Outlook::Decided,
+            (false, true) if self.is_suite => Outlook::Decided,
+            (false, true) => Outlook::Settled,
+            (false, false) => Outlook::Open,
+        }
     }
 }
 

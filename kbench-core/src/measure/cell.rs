@@ -20,6 +20,8 @@ pub(super) struct CellRun {
     pub(super) bytes: usize,
     /// What can be said of it.
     pub(super) outlook: Outlook,
+    /// Rows that need no more samples.
+    pub(super) left: Vec<usize>,
     /// Launches that it has had.
     pub(super) done: u32,
     /// Mirrored blocks that it has had.
@@ -49,6 +51,7 @@ impl CellRun {
             roster,
             bytes,
             outlook: Outlook::Open,
+            left: Vec::new(),
             done: 0,
             taken: 0.0,
             share: Share::default(),
@@ -64,9 +67,13 @@ impl CellRun {
 
     /// The same with those of its rows that are still measured.
     pub(super) fn live(&self, known: &[RowMeasured]) -> RosterCell {
-        let RosterCell { cell, rows } = &self.roster;
-        let rows = rows.iter().copied().filter(|row| known[*row].is_live()).collect();
-        RosterCell { cell: *cell, rows }
+        let rows = self.live_rows(known).collect();
+        RosterCell { cell: self.roster.cell, rows }
+    }
+
+    fn live_rows<'a>(&'a self, known: &'a [RowMeasured]) -> impl Iterator<Item = usize> + 'a {
+        let is_live = |row: &usize| known[*row].is_live() && !self.left.contains(row);
+        self.roster.rows.iter().copied().filter(is_live)
     }
 
     /// Whether it may have more launches.
@@ -80,8 +87,7 @@ impl CellRun {
         &'a self,
         known: &'a [RowMeasured],
     ) -> impl Iterator<Item = RowCalibration> + 'a {
-        let rows = self.roster.rows.iter().map(|row| &known[*row]);
-        rows.filter(|row| row.is_live()).filter_map(|row| row.calibration)
+        self.live_rows(known).filter_map(|row| known[row].calibration)
     }
 
     /// Seconds of one mirrored block, when the run is so many times as slow as calibration predicts.

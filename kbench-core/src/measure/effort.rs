@@ -16,7 +16,7 @@ const FEW_ROWS: f64 = 30.0;
 const MANY_ROWS: f64 = 2100.0;
 
 /// Share of a row's part of the budget that may go into warming it up.
-const WARM_UP_SHARE: f64 = 0.1;
+const WARM_UP_SHARE: f64 = 0.02;
 
 /// Time limits of a run; each can be set by a flag.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -119,7 +119,7 @@ impl Default for Effort {
             measurement_time: Duration::from_secs(1),
             samples: None,
             warm_up: Duration::from_millis(20),
-            shortest_warm_up: Duration::from_millis(5),
+            shortest_warm_up: Duration::from_millis(2),
             sample_time: Duration::from_micros(500),
             iterations: None,
             launches: None,
@@ -146,11 +146,11 @@ mod tests {
     fn rows_that_have_little_time_are_warmed_up_for_a_part_of_it() {
         let millis = |effort: Effort, rows| effort.for_rows(rows).warm_up.as_millis();
         let rows = [1, 600, 1000, 1200, 3000];
-        assert_eq!(rows.map(|rows| millis(Effort::default(), rows)), [20, 20, 20, 19, 12]);
+        assert_eq!(rows.map(|rows| millis(Effort::default(), rows)), [20, 6, 4, 3, 2]);
         let budget = Duration::from_secs(20);
         let hasty = Effort { budget, scales_with_rows: false, ..Effort::default() };
-        assert_eq!(rows.map(|rows| millis(hasty.clone(), rows)), [20, 5, 5, 5, 5]);
-        assert_eq!(rows.map(|rows| millis(Effort::quick(), rows)), [5; 5]);
+        assert_eq!(rows.map(|rows| millis(hasty.clone(), rows)), [20, 2, 2, 2, 2]);
+        assert_eq!(rows.map(|rows| millis(Effort::quick(), rows)), [5, 2, 2, 2, 2]);
         let wished = Effort { shortest_warm_up: hasty.warm_up, ..hasty };
         assert_eq!(rows.map(|rows| millis(wished.clone(), rows)), [20; 5]);
     }

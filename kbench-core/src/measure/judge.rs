@@ -17,15 +17,24 @@ impl Look {
     pub const ONLY: Look = Look { interim: 0, is_last: true };
 }
 
-/// What can be said of a cell before all its samples are taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What can be said of a row, or of a whole cell, before all its samples are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outlook {
     /// Every difference is there and known well enough: no more samples are needed.
     Decided,
-    /// Every row is equivalent to the base or differs from it: more time than planned is not needed.
+    /// Equal to what it is compared with, or different from it: more time than planned is not needed.
     Settled,
     /// More time helps.
     Open,
+}
+
+/// All comparisons of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct Family {
+    /// How many there are.
+    pub comparisons: usize,
+    /// How many of them are decided already.
+    pub decided: usize,
 }
 
 /// Where the variance of a cell's log-ratios comes from, as standard deviations.
@@ -62,14 +71,14 @@ impl OpenCell<'_> {
 
 /// Whoever looks at the figures between launches.
 pub trait Judge {
-    /// What can be said of each of some cells, when the report will have `comparisons` in all.
+    /// What can be said of each row of some cells, in the order of their rows.
     fn outlooks(
         &self,
         measurement: &Measurement,
         cells: &[OpenCell<'_>],
         look: Look,
-        comparisons: usize,
-    ) -> Vec<Outlook>;
+        family: Family,
+    ) -> Vec<Vec<Outlook>>;
 
     /// Where the variance of each of some cells comes from; none before there is enough to tell.
     fn spreads(&self, measurement: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>>;
@@ -77,8 +86,14 @@ pub trait Judge {
 
 /// Never stops early.
 impl Judge for () {
-    fn outlooks(&self, _: &Measurement, cells: &[OpenCell<'_>], _: Look, _: usize) -> Vec<Outlook> {
-        vec![Outlook::Open; cells.len()]
+    fn outlooks(
+        &self,
+        _: &Measurement,
+        cells: &[OpenCell<'_>],
+        _: Look,
+        _: Family,
+    ) -> Vec<Vec<Outlook>> {
+        cells.iter().map(|open| vec![Outlook::Open; open.rows.len()]).collect()
     }
 
     fn spreads(&self, _: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {

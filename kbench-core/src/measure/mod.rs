@@ -16,7 +16,7 @@ mod session;
 mod stage;
 
 pub use effort::Effort;
-pub use judge::{Judge, Look, OpenCell, Outlook, Spread};
+pub use judge::{Family, Judge, Look, OpenCell, Outlook, Spread};
 pub use stage::{
     Assignment, Isolation, Measured, Onlooker, Pass, RowMeasured, Spent, measure_plan,
 };

@@ -12,7 +12,7 @@ use super::roster::{Roster, RosterCell};
 use super::schedule::{Costs, FEWEST_LAUNCHES, PILOT_LAUNCHES, Share, share_out};
 use super::session::Session;
 use super::stage::{Caution, wants_samples};
-use super::{Assignment, Isolation, Look, Measured, Onlooker, OpenCell, Outlook};
+use super::{Assignment, Family, Isolation, Look, Measured, Onlooker, OpenCell, Outlook};
 use crate::check::Standing;
 use crate::kernel::Mode;
 use crate::order;
@@ -426,20 +426,34 @@ impl<'a> Run<'a> {
             return;
         }
         self.looks = due;
-        let comparisons = comparisons(self.assignment, &self.measured);
         let is_ready = |at: &usize| self.is_open(*at) && self.cells[*at].done >= FEWEST_LAUNCHES;
         let ready: Vec<usize> = (0..self.cells.len()).filter(is_ready).collect();
         let (judge, cells) = (self.assignment.judge, self.standing(&ready));
-        let outlooks = judge.outlooks(&self.measured.measurement, &cells, INTERIM, comparisons);
-        for (at, outlook) in ready.into_iter().zip(outlooks) {
-            let cell = &mut self.cells[at];
-            (cell.outlook, cell.was_looked_at) = (outlook, true);
-            if outlook == Outlook::Decided {
-                self.measured.looks[cell.roster.cell] = Some(INTERIM);
-            }
+        let family = family(self.assignment, &self.measured);
+        let outlooks = judge.outlooks(&self.measured.measurement, &cells, INTERIM, family);
+        for ((at, open), outlooks) in ready.into_iter().zip(&cells).zip(outlooks) {
+            self.cells[at].was_looked_at = true;
+            self.dismiss(at, open, &outlooks);
         }
         let all: Vec<usize> = (0..self.cells.len()).collect();
         self.plan(&all, self.left());
+    }
+
+    /// Lets the rows of a cell leave that are decided, unless others are compared with them.
+    fn dismiss(&mut self, at: usize, open: &OpenCell<'_>, outlooks: &[Outlook]) {
+        let of =
+            |row: usize| outlooks[open.rows.iter().position(|other| *other == row).unwrap_or(0)];
+        let mut needed: Vec<usize> = Vec::new();
+        for row in open.rows.iter().copied().filter(|row| of(*row) != Outlook::Decided) {
+            needed.push(row);
+            needed.extend(open.compared().filter(|(_, of)| *of == row).map(|(with, _)| with));
+        }
+        let cell = &mut self.cells[at];
+        cell.outlook = outlooks.iter().copied().max().unwrap_or(Outlook::Decided);
+        for row in open.rows.iter().filter(|row| !needed.contains(row)) {
+            cell.left.push(*row);
+            self.measured.looks[open.index][*row] = Some(INTERIM);
+        }
     }
 
     /// Some cells as the judge sees them.
@@ -467,7 +481,9 @@ impl<'a> Run<'a> {
             self.explain(at);
             let CellRun { roster, was_looked_at, .. } = &self.cells[at];
             let last = if *was_looked_at { Look { is_last: true, ..INTERIM } } else { Look::ONLY };
-            self.measured.looks[roster.cell].get_or_insert(last);
+            for row in &roster.rows {
+                self.measured.looks[roster.cell][*row].get_or_insert(last);
+            }
         }
         self.measured
     }
@@ -501,13 +517,15 @@ fn live(assignment: &Assignment<'_>, measured: &Measured, cells: &[usize]) -> Ro
     Roster { cells: cells.iter().map(|&cell| RosterCell { cell, rows: rows(cell) }).collect() }
 }
 
-/// Comparisons that the report will have.
-fn comparisons(assignment: &Assignment<'_>, measured: &Measured) -> usize {
-    let of_cell = |(index, cell): (usize, &crate::plan::Cell)| {
-        let roster = live(assignment, measured, &[index]);
-        let rows = &roster.cells[0].rows;
-        let open = OpenCell { index, cell, rows: rows.clone() };
-        open.compared().count()
-    };
-    assignment.plan.cells.iter().enumerate().map(of_cell).sum()
+/// The comparisons that the report will have.
+fn family(assignment: &Assignment<'_>, measured: &Measured) -> Family {
+    let mut family = Family { comparisons: 0, decided: 0 };
+    for (index, cell) in assignment.plan.cells.iter().enumerate() {
+        let rows = live(assignment, measured, &[index]).cells.swap_remove(0).rows;
+        for (_, row) in (OpenCell { index, cell, rows }).compared() {
+            family.comparisons += 1;
+            family.decided += usize::from(measured.looks[index][row].is_some());
+        }
+    }
+    family
 }

@@ -10,24 +10,15 @@ use crate::order;
 /// Launches that every cell gets if they fit at all: with fewer, placement is not sampled.
 pub(super) const FEWEST_LAUNCHES: u32 = 5;
 
-/// Launches when nothing is known about variances yet.
-const USUAL_LAUNCHES: u32 = 20;
-
-/// Launches when starting one costs little against measuring, however alike they are.
-const GOOD_LAUNCHES: u32 = 15;
-
 /// More launches than this gain nothing: the quantile of Student's t is that of the normal distribution.
 const MOST_LAUNCHES: u32 = 40;
 
-/// Share of a cell's time that may go into starting workers and making its data.
-const START_SHARE: f64 = 0.08;
+/// Variance between launches, beyond what their blocks explain, against that between blocks, where nothing is known yet:
+/// about what the kernels of the library show.
+const USUAL_RATIO: f64 = 0.07;
 
-/// The same up to [`ENOUGH_LAUNCHES`]: with few launches, one more narrows Student's t by more than its start costs.
-const FIRST_START_SHARE: f64 = 0.25;
-
-/// Launches that are worth more than the usual share of the time: from five to ten, the quantile of Student's t falls by
-/// a fifth, from ten to fifteen by a twentieth.
-const ENOUGH_LAUNCHES: u32 = 10;
+/// The ratio that a few launches show is worth as many degrees of freedom as they have; the usual one as many as this.
+const USUAL_WEIGHT: f64 = 4.0;
 
 /// Launches after which the variances of a cell are known well enough.
 pub(super) const PILOT_LAUNCHES: u32 = 4;
@@ -103,7 +94,7 @@ impl Demand {
         let Some(wanted) = self.wanted else { return f64::INFINITY };
         let left = (wanted - self.taken).max(0.0) * self.costs.block;
         let launches = self.fixed.unwrap_or_else(|| {
-            let seconds = wanted * self.costs.block * (1.0 + START_SHARE);
+            let seconds = wanted * self.costs.block;
             launches(seconds, self.costs, self.spread).min((wanted as u32).max(1))
         });
         left + f64::from(launches.saturating_sub(self.done)) * self.costs.before()
@@ -206,26 +197,36 @@ fn share_scarce(demands: &[Demand], seconds: f64) -> Vec<Share> {
     demands.iter().zip(granted).map(share).collect()
 }
 
-/// The number of launches that are best in a given time, at least [`FEWEST_LAUNCHES`].
+/// The number of launches that tells two rows apart best in a given time, at least [`FEWEST_LAUNCHES`].
 ///
-/// With b blocks in each of n launches a mean has the variance (σ²_launches + σ²_blocks / b) / n, and the time is
-/// n · (start + b · block); the best b is √(start / block) · σ_blocks / σ_launches (Kalibera and Jones 2013).
+/// With b blocks in each of n launches an interval is t(n − 1) · √((σ²_launches + σ²_blocks / b) / n) to either side, and
+/// the time is n · (start + b · block) (Kalibera and Jones 2013).
 fn launches(seconds: f64, costs: Costs, spread: Option<Spread>) -> u32 {
-    let fit = (seconds / (costs.before() + costs.block)) as u32;
-    let affordable = |share: f64| (share * seconds / costs.start) as u32;
-    let first = affordable(FIRST_START_SHARE).min(ENOUGH_LAUNCHES);
-    let worth_their_start = affordable(START_SHARE).max(first);
-    let best = match spread {
-        Some(Spread { blocks, launches }) if launches > 0.0 => {
-            let per_launch = (costs.before() / costs.block).sqrt() * blocks / launches;
-            (seconds / (costs.before() + per_launch.max(1.0) * costs.block)) as u32
+    let ratio = match spread {
+        Some(Spread { blocks, launches }) if blocks > 0.0 => {
+            let own = f64::from(PILOT_LAUNCHES - 1);
+            let shown = (launches / blocks).powi(2);
+            (USUAL_WEIGHT * USUAL_RATIO + own * shown) / (USUAL_WEIGHT + own)
         }
-        // No variance between launches: what counts is the number of blocks alone.
-        Some(_) => GOOD_LAUNCHES,
-        None => USUAL_LAUNCHES,
+        _ => USUAL_RATIO,
     };
-    let best = best.clamp(GOOD_LAUNCHES, MOST_LAUNCHES);
-    best.min(fit).min(worth_their_start).max(FEWEST_LAUNCHES)
+    let half_width = |launches: u32| {
+        let n = f64::from(launches);
+        let blocks = (seconds / n - costs.before()) / costs.block;
+        let is_possible = blocks >= SINGLE_BLOCK || launches == FEWEST_LAUNCHES;
+        is_possible
+            .then(|| student(n - 1.0) * ((ratio + 1.0 / blocks.max(SINGLE_BLOCK)) / n).sqrt())
+    };
+    let widths = (FEWEST_LAUNCHES..=MOST_LAUNCHES).filter_map(|n| Some((n, half_width(n)?)));
+    widths.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(FEWEST_LAUNCHES, |(launches, _)| launches)
+}
+
+/// Student's t at 99 %, about where the differences of a suite are judged, by the expansion of Cornish and Fisher around the
+/// normal quantile.
+fn student(df: f64) -> f64 {
+    const NORMAL: f64 = 2.326;
+    const TERMS: [f64; 3] = [3.73, 5.72, 6.71];
+    NORMAL + TERMS[0] / df + TERMS[1] / df.powi(2) + TERMS[2] / df.powi(3)
 }
 
 #[cfg(test)]
@@ -274,7 +275,7 @@ mod tests {
         let demands = cells(&[1.0, 2.0, 4.0, 8.0, 16.0]);
         let least: f64 = demands.iter().map(Demand::least).sum();
         for share in share_out(&demands, 1.02 * least) {
-            assert_eq!(share.launches, FEWEST_LAUNCHES, "{share:?}");
+            assert!(share.launches >= FEWEST_LAUNCHES, "{share:?}");
         }
     }
 
@@ -322,18 +323,25 @@ mod tests {
 
     #[test]
     fn variance_between_launches_asks_for_more_of_them() {
-        let count = |launches| launches_of(COSTS, 10.0, Spread { blocks: 0.01, launches });
-        assert!(count(0.0001) < count(0.01) && count(0.01) == MOST_LAUNCHES);
+        let count = |launches| launches_of(COSTS, 1.0, Spread { blocks: 0.01, launches });
+        assert!(count(0.0) < count(0.01), "{} {}", count(0.0), count(0.01));
     }
 
     #[test]
-    fn starts_that_take_long_are_rare() {
-        let spread = Spread { blocks: 0.01, launches: 0.01 };
-        let count = |start| launches_of(Costs { start, ..COSTS }, 60.0, spread);
-        assert_eq!(count(0.201), 23, "as many as a start share of 8 % has");
-        assert_eq!(count(1.2), ENOUGH_LAUNCHES, "the first ten may take 25 %");
-        assert_eq!(count(2.0), 7);
-        assert_eq!(count(5.0), FEWEST_LAUNCHES);
+    fn starts_that_take_long_are_rare_and_cheap_ones_are_many() {
+        let spread = Spread { blocks: 0.01, launches: 0.003 };
+        let count = |start| launches_of(Costs { start, ..COSTS }, 5.0, spread);
+        let counts = [0.001, 0.1, 0.3, 1.0].map(count);
+        assert!(counts.is_sorted_by(|a, b| a > b), "{counts:?}");
+        assert_eq!((counts[0], counts[3]), (MOST_LAUNCHES, FEWEST_LAUNCHES));
+    }
+
+    /// By R: `qt(0.99, c(4, 9, 39))`.
+    #[test]
+    fn the_quantile_is_that_of_student() {
+        for (df, expected) in [(4.0, 3.746_947), (9.0, 2.821_438), (39.0, 2.425_841)] {
+            assert!((student(df) / expected - 1.0).abs() < 0.01, "{} {expected}", student(df));
+        }
     }
 
     fn launches_of(costs: Costs, seconds: f64, spread: Spread) -> u32 {

@@ -75,8 +75,8 @@ pub struct Measured {
     pub measurement: Measurement,
     /// What is known of every row, in the shape of the plan; then of those of an older program.
     pub rows: Vec<Vec<RowMeasured>>,
-    /// The look at which each cell was judged.
-    pub looks: Vec<Option<Look>>,
+    /// The look at which each row was judged, in the shape of `rows`; none for rows without samples.
+    pub looks: Vec<Vec<Option<Look>>>,
     /// Nanoseconds of one turn of a loop that calls nothing.
     pub empty_turn: f64,
     /// Where the time went.
@@ -90,6 +90,11 @@ impl Measured {
     pub fn clock_share(&self, cell: usize, rows: [usize; 2]) -> f64 {
         let calibrations = rows.into_iter().filter_map(|row| self.rows[cell][row].calibration);
         calibrations.map(|calibration| calibration.overhead_share()).fold(0.0, f64::max)
+    }
+
+    /// The look at which a row was judged.
+    pub fn look(&self, cell: usize, row: usize) -> Look {
+        self.looks.get(cell).and_then(|looks| looks[row]).unwrap_or(Look::ONLY)
     }
 
     /// Whether the turn of a row did not come.
@@ -112,7 +117,7 @@ impl Measured {
             for (row, found) in rows.into_iter().enumerate() {
                 if self.is_skipped(cell, row) {
                     self.rows[cell][row] = found;
-                    self.looks[cell] = self.looks[cell].or(looks[cell]);
+                    self.looks[cell][row] = self.looks[cell][row].or(looks[cell][row]);
                 }
             }
         }
@@ -203,7 +208,7 @@ pub fn measure_plan(
     let Assignment { plan, past, .. } = assignment;
     let measured = Measured {
         rows: plan.cells.iter().map(|c| vec![RowMeasured::default(); places(c, past)]).collect(),
-        looks: vec![None; plan.cells.len()],
+        looks: plan.cells.iter().map(|c| vec![None; places(c, past)]).collect(),
         empty_turn: empty_turn(),
         ..Measured::default()
     };

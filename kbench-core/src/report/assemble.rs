@@ -16,7 +16,7 @@ use crate::infer::{
     trend,
 };
 use crate::kernel::guard;
-use crate::measure::{Look, Measured, Pass, RowMeasured};
+use crate::measure::{Measured, Pass, RowMeasured};
 use crate::plan::Cell;
 use crate::visible::in_lines;
 use crate::worker::Sample;
@@ -43,14 +43,14 @@ pub fn assemble(
     for (index, cell) in plan.cells.iter().enumerate() {
         let known = measured.rows.get(index);
         let observations = known.map(|_| Observations::of(&measured.measurement, index));
-        let look = measured.looks.get(index).copied().flatten().unwrap_or(Look::ONLY);
         let failed = |row: usize| known.is_none_or(|rows| rows[row].failure.is_some());
         let base = |row: usize| cell.base_of(row).filter(|base| !failed(*base));
         let rivals = |row: &usize| !failed(*row) && cell.is_primary(*row);
         let live: Vec<usize> = (0..cell.rows.len()).filter(rivals).collect();
         let mut standing = vec![None; cell.rows.len()];
         if let Some(observed) = &observations {
-            let found = standings(observed, &live, look, rules);
+            let look = |row: usize| measured.look(index, row);
+            let found = standings(observed, &live, &look, rules);
             live.iter().zip(found).for_each(|(row, found)| standing[*row] = found);
         }
         for (row, raw) in raw(measured, index, cell.rows.len()).into_iter().enumerate() {
@@ -69,7 +69,9 @@ pub fn assemble(
             if let Some(observed) = observed.filter(|o| !o.times(row).is_empty()) {
                 finding.add_figures(&mut report, observed, measured.empty_turn, ceilings);
                 let other = base(row).filter(|base| *base != row);
-                match other.map(|base| (base, compare(observed, base, row, look))) {
+                match other
+                    .map(|base| (base, compare(observed, base, row, measured.look(index, row))))
+                {
                     Some((base, Some(comparison))) => {
                         let floor = measured.clock_share(index, [base, row]);
                         comparisons.push((rows.len(), Comparison { floor, ..comparison }));

@@ -2,7 +2,7 @@
 
 use super::{ChangeReport, RowReport};
 use crate::infer::{Comparison, Estimate, Judgement, Observations, Rules, compare, judge};
-use crate::measure::{Look, Pass, RowMeasured};
+use crate::measure::{Pass, RowMeasured};
 
 const NO_CHANGE: &str = "not compared with the baseline: ";
 
@@ -23,7 +23,6 @@ pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
     for (index, cell) in pass.plan.cells.iter().enumerate() {
         let known = &pass.measured.rows[index];
         let observations = Observations::of(&pass.measured.measurement, index);
-        let look = pass.measured.looks[index].unwrap_or(Look::ONLY);
         for row in 0..cell.rows.len() {
             let (past, report) = (cell.past_of(row), &mut rows[first + row]);
             let RowMeasured { failure, declined, skipped, .. } = &known[past];
@@ -34,7 +33,8 @@ pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
             let then = Estimate::of(&observations.times(past));
             let is_sound = known[row].failure.is_none() && known[past].failure.is_none();
             if let Some(then) = then.filter(|_| is_sound)
-                && let Some(comparison) = compare(&observations, past, row, look)
+                && let Some(comparison) =
+                    compare(&observations, past, row, pass.measured.look(index, row))
             {
                 report.change.baseline_time_ns = Some(then.time);
                 let floor = pass.measured.clock_share(index, [past, row]);

@@ -110,7 +110,10 @@ mod tests {
     fn what_is_planned_is_said_in_one_line() {
         let line = |rows, launches| plan_line(Planned { rows, launches, seconds: 95.0 });
         assert_eq!(line(929, None), "checking and measuring 929 rows in at most 1 min 35 s");
-        assert_eq!(line(1, Some((7, 7))), "measuring 1 row, 7 launches each, about 1 min 35 s left");
+        assert_eq!(
+            line(1, Some((7, 7))),
+            "measuring 1 row, 7 launches each, about 1 min 35 s left"
+        );
         assert_eq!(
             line(9, Some((5, 40))),
             "measuring 9 rows, 5 to 40 launches each, about 1 min 35 s left"

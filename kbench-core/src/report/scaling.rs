@@ -72,10 +72,10 @@ pub fn scaling_reports(pass: &Pass, cores: usize) -> Vec<ScalingReport> {
             continue;
         }
         let observations = Observations::of(&pass.measured.measurement, index);
-        let look = pass.measured.looks[index].unwrap_or(Look::ONLY);
         let failed = |row: usize| pass.measured.rows[index][row].failure.is_some();
         for mut group in groups {
             group.retain(|(_, row)| !failed(*row) && !observations.times(*row).is_empty());
+            let look = pass.measured.look(index, group.last().map_or(0, |(_, row)| *row));
             let seen = Seen { cell, observations: &observations, look, cores };
             let base = cell.base.filter(|base| !failed(*base));
             reports.extend(seen.report(&group, base));

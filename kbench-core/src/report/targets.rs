@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::{RowReport, Status, units};
 use crate::infer::{Attainment, Comparison, Estimate, Mean, Observations, Scope, compare};
 use crate::kernel::{Expectation, Metric};
-use crate::measure::{Look, Pass};
+use crate::measure::Pass;
 use crate::plan::Row;
 
 const NO_CEILING: &str = "no ceiling is measured on this backend";
@@ -133,7 +133,7 @@ fn best_other(pass: &Pass, cell: usize, row: usize) -> Option<Comparison> {
         .filter(|other| measured.rows[cell][*other].failure.is_none());
     let timed = others.filter_map(|other| Some((other, Mean::of(&observations.times(other))?)));
     let (best, _) = timed.min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
-    compare(&observations, best, row, measured.looks[cell].unwrap_or(Look::ONLY))
+    compare(&observations, best, row, measured.look(cell, row))
 }
 
 /// A target at one size.

@@ -154,14 +154,14 @@ fn rows_whose_turn_did_not_come_are_completed_and_others_stay_as_they_are() {
     let of = |rows, look| Measured {
         measurement: Measurement { launches: vec![Launch::default()] },
         rows: vec![rows],
-        looks: vec![look],
+        looks: vec![vec![look; 2]],
         ..Measured::default()
     };
     let mut measured = of(vec![row(None, 1.0), row(Some("no time"), 2.0)], None);
     measured.complete(of(vec![row(Some("not asked"), 3.0), row(None, 4.0)], Some(Look::ONLY)));
     let bytes: Vec<Option<f64>> = measured.rows[0].iter().map(|row| row.bytes).collect();
     assert_eq!(bytes, [Some(1.0), Some(4.0)]);
-    assert!(!measured.is_skipped(0, 1) && measured.looks[0] == Some(Look::ONLY));
+    assert!(!measured.is_skipped(0, 1) && measured.looks[0] == [None, Some(Look::ONLY)]);
     assert_eq!(measured.measurement.launches.len(), 2);
 }
 
@@ -213,7 +213,7 @@ fn all_cells_share_as_many_launches_as_were_asked_for() {
     for launch in launches {
         assert!(launch.cells.iter().all(|blocks| !blocks.is_empty()), "each cell in each launch");
     }
-    assert!(measured.looks.iter().all(|look| *look == Some(Look::ONLY)), "{:?}", measured.looks);
+    assert!(measured.looks.iter().flatten().all(|look| *look == Some(Look::ONLY)));
 }
 
 #[test]
@@ -278,9 +278,15 @@ fn isolated_rows_share_no_launch() {
 struct Hasty;
 
 impl Judge for Hasty {
-    fn outlooks(&self, _: &Measurement, cells: &[OpenCell<'_>], _: Look, _: usize) -> Vec<Outlook> {
+    fn outlooks(
+        &self,
+        _: &Measurement,
+        cells: &[OpenCell<'_>],
+        _: Look,
+        _: Family,
+    ) -> Vec<Vec<Outlook>> {
         let outlook = |index| if index == 0 { Outlook::Decided } else { Outlook::Open };
-        cells.iter().map(|open| outlook(open.index)).collect()
+        cells.iter().map(|open| vec![outlook(open.index); open.rows.len()]).collect()
     }
 
     fn spreads(&self, _: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
@@ -300,7 +306,7 @@ fn a_decided_cell_leaves_at_the_first_look_and_its_time_goes_to_the_others() {
     let measured = bench.measure_by(&Again(&bench.registry), &Hasty);
     let interim = Look { interim: 4, is_last: false };
     let last = Look { is_last: true, ..interim };
-    assert_eq!(measured.looks, [Some(interim), Some(last), Some(last)]);
+    assert_eq!(measured.looks, [interim, last, last].map(|look| vec![Some(look); 2]));
     let launches = &measured.measurement.launches;
     let blocks = |launch: usize, cell: usize| -> usize {
         launches[launch].cells[cell].iter().filter(|block| !block.requeued).count()
