@@ -1,6 +1,9 @@
 //! Numbers that kernels compute with.
 
+use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
+
+use super::generator::RUN;
 
 /// Which of two fill patterns an output is poisoned with.
 ///
@@ -25,6 +28,12 @@ pub trait Element: Copy + Send + Sync + 'static {
     const ROUNDOFF: f64;
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
+    /// Values of this type near some numbers, of which there are at most 1024: a whole run of random data at once.
+    fn fill(values: &mut [Self], numbers: &[f64]) {
+        for (value, number) in values.iter_mut().zip(numbers) {
+            *value = Self::from_f64(*number);
+        }
+    }
     /// The value as `f64`; 64-bit integers are exact up to 2^53.
     fn to_f64(self) -> f64;
     /// The bits, for comparisons that must see every difference.
@@ -39,13 +48,16 @@ pub trait Element: Copy + Send + Sync + 'static {
 }
 
 macro_rules! float_element {
-    ($($type:ident: $bits:ty, $roundoff:expr, $from:expr, $to:expr, $first:expr, $second:expr;)*) => {$(
+    ($($type:ident: $bits:ty, $roundoff:expr, $from:expr, $fill:expr, $to:expr, $first:expr, $second:expr;)*) => {$(
         impl Element for $type {
             const NAME: &'static str = stringify!($type);
             const ROUNDOFF: f64 = $roundoff;
             #[inline]
             fn from_f64(value: f64) -> Self {
                 ($from)(value)
+            }
+            fn fill(values: &mut [Self], numbers: &[f64]) {
+                ($fill)(values, numbers);
             }
             #[inline]
             fn to_f64(self) -> f64 {
@@ -73,10 +85,27 @@ macro_rules! float_element {
 // The patterns are quiet NaNs with a payload of our own: arithmetic on them stays NaN, so a kernel that reads its output
 // before writing it is caught as well. Round-off is half a unit in the last place: 2^-(mantissa bits + 1).
 float_element! {
-    f32: u32, 5.960_464_477_539_063e-8, |v: f64| v as f32, |v: f32| v as f64, 0x7fed_beef, 0x7fed_cafe;
-    f64: u64, 1.110_223_024_625_156_5e-16, |v: f64| v, |v: f64| v, 0x7ffd_dead_beef_0001, 0x7ffd_dead_cafe_0002;
-    f16: u16, 4.882_812_5e-4, f16::from_f64, f16::to_f64, 0x7eb1, 0x7eb2;
-    bf16: u16, 3.906_25e-3, bf16::from_f64, bf16::to_f64, 0x7fd1, 0x7fd2;
+    f32: u32, 5.960_464_477_539_063e-8, |v: f64| v as f32, each, |v: f32| v as f64, 0x7fed_beef, 0x7fed_cafe;
+    f64: u64, 1.110_223_024_625_156_5e-16, |v: f64| v, each, |v: f64| v, 0x7ffd_dead_beef_0001, 0x7ffd_dead_cafe_0002;
+    f16: u16, 4.882_812_5e-4, f16::from_f64, by_way_of_f32, f16::to_f64, 0x7eb1, 0x7eb2;
+    bf16: u16, 3.906_25e-3, bf16::from_f64, by_way_of_f32, bf16::to_f64, 0x7fd1, 0x7fd2;
+}
+
+fn each<T: Element>(values: &mut [T], numbers: &[f64]) {
+    values.iter_mut().zip(numbers).for_each(|(value, number)| *value = T::from_f64(*number));
+}
+
+/// Processors convert `f32` to half precision, and no `f64`. Rounding twice is as good for random data.
+fn by_way_of_f32<T: Element>(values: &mut [T], numbers: &[f64])
+where
+    [T]: HalfFloatSliceExt,
+{
+    let mut singles = [0.0; RUN];
+    for (single, number) in singles.iter_mut().zip(numbers) {
+        *single = *number as f32;
+    }
+    let count = values.len().min(numbers.len());
+    values[..count].convert_from_f32_slice(&singles[..count]);
 }
 
 macro_rules! integer_element {
@@ -170,6 +199,20 @@ mod tests {
         for poison in [Poison::First, Poison::Second] {
             assert!(F8E4M3::poison(poison).is_nan() && F8E5M2::poison(poison).is_nan());
         }
+    }
+
+    #[test]
+    fn a_run_of_numbers_is_as_near_as_one_by_one() {
+        let numbers: Vec<f64> = (0..RUN).map(|i| (i as f64 - 500.0) / 77.0).collect();
+        fn farthest<T: Element>(numbers: &[f64]) -> f64 {
+            let mut values = vec![T::from_f64(0.0); numbers.len() - 3];
+            T::fill(&mut values, numbers);
+            let off = |(value, number): (&T, &f64)| (value.to_f64() - number).abs() / number.abs();
+            let found = values.iter().zip(numbers).filter(|(_, number)| **number != 0.0);
+            found.map(off).fold(0.0, f64::max) / T::ROUNDOFF
+        }
+        let found = [farthest::<f16>, farthest::<bf16>, farthest::<f32>].map(|of| of(&numbers));
+        assert!(found.iter().all(|off| *off < 1.001), "{found:?}");
     }
 
     #[test]

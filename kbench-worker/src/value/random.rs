@@ -80,9 +80,7 @@ fn fill<T: Element>(drawn: &mut [T], first: usize, values: DrawnValues<'_>) {
     let mut run = [0.0; RUN];
     for (i, drawn) in drawn.chunks_mut(RUN).enumerate() {
         values(first + i, &mut run);
-        for (drawn, value) in drawn.iter_mut().zip(&run) {
-            *drawn = T::from_f64(*value);
-        }
+        T::fill(drawn, &run);
     }
 }
 
