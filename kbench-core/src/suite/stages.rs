@@ -73,10 +73,16 @@ impl Stages<'_> {
         let mut waiting = checked.clone();
         let mut is_complete = true;
         for (cell, rows) in waiting.iter_mut().enumerate() {
+            let is_skipped = |row: usize| measured.is_skipped(cell, row);
+            let waits = |row: usize| {
+                // What is late is compared with a base that is measured beside it.
+                let is_base =
+                    |of: usize| is_skipped(of) && plan.cells[cell].base_of(of) == Some(row);
+                is_skipped(row) || (0..plan.cells[cell].rows.len()).any(is_base)
+            };
             for (row, checked) in rows.iter_mut().enumerate() {
-                if measured.is_skipped(cell, row) {
-                    is_complete = false;
-                } else {
+                is_complete &= !is_skipped(row);
+                if !waits(row) {
                     checked.standing = Standing::Skipped("it had its turn".into());
                 }
             }

@@ -86,6 +86,19 @@ pub enum Caller {
     Foreign(Mode, Option<usize>),
 }
 
+impl Caller {
+    /// Wakes the threads that a parallel variant will use, as a call just before would have.
+    pub(crate) fn wake(&self) {
+        match self {
+            Caller::Outside => drop(rayon::broadcast(|_| ())),
+            Caller::Pool(pool) => drop(pool.broadcast(|_| ())),
+            Caller::Foreign(..) => {}
+            #[cfg(feature = "cuda")]
+            Caller::Device(..) => {}
+        }
+    }
+}
+
 /// What one call returned.
 #[derive(Clone, Debug, Default)]
 pub struct Returned {
