@@ -204,7 +204,7 @@ impl<'a> Group<'a> {
             protocol: PROTOCOL,
             seed: self.assignment.seed,
             launch,
-            cells: roster.requests(self.assignment.plan),
+            cells: roster.requests(self.assignment.plan, self.assignment.checked),
             memory: GROUP_MEMORY,
             calibrate: None,
             device: self.assignment.device.clone(),

@@ -16,7 +16,7 @@ mod tests;
 pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};
 pub use exercise::Expected;
-pub use gate::{Gate, Tell, Timed};
+pub use gate::{Gate, Repeated, Tell, Timed};
 pub use stage::{Bench, CheckedRow, Checks, Coverage, Standing, check_plan};
 
 use std::fmt;
@@ -34,12 +34,15 @@ pub struct Check {
     pub errors: Option<ErrorFigures>,
     /// Remarks that do not make it wrong.
     pub remarks: Vec<Remark>,
+    /// Digest of data and right results at the size of the row, if two calls gave the same bits: the same digest later is the
+    /// same comparison.
+    pub digest: Option<u64>,
 }
 
 impl Check {
     /// A check that ended before any comparison.
     pub(crate) fn wrong(wrong: Wrong) -> Self {
-        Check { outcome: Err(wrong), errors: None, remarks: Vec::new() }
+        Check { outcome: Err(wrong), errors: None, remarks: Vec::new(), digest: None }
     }
 
     /// Whether the variant could not run, which is no fault of it.

@@ -116,6 +116,9 @@ pub struct RowRequest {
     /// How its calls are timed.
     #[serde(default)]
     pub mode: Mode,
+    /// Digest of its data and its results, as a check found them to be right: only other results are compared again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<u64>,
     /// Which build of the program is asked; a worker need not know.
     #[serde(skip)]
     pub program: Program,
@@ -196,6 +199,9 @@ pub struct CheckedReply {
     pub errors: Option<ErrorFigures>,
     /// Remarks.
     pub remarks: Vec<Remark>,
+    /// Digest of its data and its results, if they are right and two calls gave the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<u64>,
 }
 
 /// What is wrong with a row.

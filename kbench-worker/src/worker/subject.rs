@@ -31,6 +31,8 @@ pub(super) struct SubjectRow {
     pub(super) variant: &'static VariantEntry,
     /// What can be called, or why not.
     pub(super) callable: Result<Callable, String>,
+    /// Digest of its data and its right results.
+    pub(super) digest: Option<u64>,
 }
 
 /// A variant with the place from which it is called.
@@ -179,5 +181,5 @@ fn subject_row(
     };
     let callable =
         caller.map(|caller| Callable { routine: variant.implementation.routine(), caller });
-    Ok(SubjectRow { variant, callable })
+    Ok(SubjectRow { variant, callable, digest: request.digest })
 }

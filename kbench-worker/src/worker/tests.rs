@@ -29,6 +29,7 @@ fn cell(size: usize, variants: &[&str]) -> CellRequest {
         variant: (*variant).to_owned(),
         threads: None,
         mode: Mode::Warm,
+        digest: None,
         program: Program::Now,
     };
     CellRequest {
@@ -294,8 +295,8 @@ impl Link for ScriptedLink<'_> {
 /// The only row of a cell is right.
 fn checked(cell: usize, ends: bool) -> Reply {
     let (place, remarks) = (Place { cell, row: Some(0) }, Vec::new());
-    let (wrong, declined, errors) = (None, None, None);
-    Reply::Checked(CheckedReply { place, wrong, declined, ends, errors, remarks })
+    let (wrong, declined, errors, digest) = (None, None, None, None);
+    Reply::Checked(CheckedReply { place, wrong, declined, ends, errors, remarks, digest })
 }
 
 fn all_are_right(request: &CheckRequest, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
@@ -475,7 +476,7 @@ fn references_are_announced_before_results_are_looked_at_once_more() {
             _ => None,
         })
         .collect();
-    assert_eq!(told, [Some(None), None, Some(Some(0)), None, Some(Some(1)), None, None]);
+    assert_eq!(told, [Some(Some(0)), Some(None), None, None, Some(Some(1)), None, None]);
 }
 
 /// The examples of the document are requests and replies of this very protocol.
