@@ -1,7 +1,7 @@
 //! Which rows a worker has: the numbers in its requests and replies, and what they are in the plan.
 
 use super::Measured;
-use crate::check::CheckedRow;
+use crate::check::{Check, CheckedRow};
 use crate::plan::{Cell, Plan};
 use crate::worker::{Block, CellRequest, Program, RowRequest, Sample, VisitRow};
 
@@ -34,6 +34,7 @@ impl Roster {
                     threads: planned.threads,
                     mode: planned.mode,
                     digest: check.and_then(|check| check.digest),
+                    is_compared: check.is_none_or(Check::is_of_size),
                     program: if is_now { Program::Now } else { Program::Past },
                 }
             };

@@ -9,6 +9,7 @@ mod awkward;
 mod compare;
 mod exercise;
 mod gate;
+mod patience;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -45,6 +46,11 @@ impl Check {
         Check { outcome: Err(wrong), errors: None, remarks: Vec::new(), digest: None }
     }
 
+    /// Whether results were compared at the size of the row, or should be.
+    pub fn is_of_size(&self) -> bool {
+        !self.remarks.contains(&Remark::SmallerSize)
+    }
+
     /// Whether the variant could not run, which is no fault of it.
     pub(crate) fn is_declined(&self) -> bool {
         self.outcome.as_ref().is_err_and(Wrong::is_declined)
@@ -69,6 +75,8 @@ pub enum Remark {
     NotDeterministic,
     /// It is so slow that only a part of the trials was made.
     Shortened,
+    /// The kernel is so slow that it was compared at a smaller size only.
+    SmallerSize,
 }
 
 impl fmt::Display for Remark {
@@ -91,6 +99,9 @@ impl fmt::Display for Remark {
             }
             Remark::Shortened => {
                 "slow: not all awkward sizes and seeds were checked, to save time"
+            }
+            Remark::SmallerSize => {
+                "slow: not compared with the reference at this size, but at a smaller one, to save time"
             }
             Remark::NotDeterministic => {
                 "not deterministic: two calls on the same input differ in their bits, within the tolerance"

@@ -39,7 +39,7 @@ impl Worker<'_> {
                 };
                 self.ledger.settle();
                 let checked = gate.repeat(timed).and_then(|repeated| {
-                    if found.digest == Some(repeated.digest) {
+                    if !found.is_compared || found.digest == Some(repeated.digest) {
                         return Ok(());
                     }
                     let expected = expected.get_or_insert_with(|| {

@@ -400,6 +400,7 @@ pub(super) fn cell_request(plan: &Plan, rows: &[(usize, usize)]) -> CellRequest 
             threads,
             mode,
             digest: None,
+            is_compared: true,
             program: Program::Now,
         }
     };
