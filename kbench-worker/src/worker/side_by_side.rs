@@ -212,7 +212,7 @@ mod tests {
     }
 
     fn panics() -> Box<dyn Routine> {
-        serial::<Double, _, _>(|_: &_, _: &mut _| panic!("not today"))
+        serial::<Double, (), _>(|_: &_, _: &mut _| panic!("not today"))
     }
 
     /// Variants of one more kernel, which is as large as this.
