@@ -72,7 +72,9 @@ fn control(replies: &[Reply]) {
 /// Measures with workers that say what is in a script, and reports.
 fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: Isolation) {
     let effort = Effort { budget: Duration::from_millis(20), ..Effort::quick() };
-    let right = || CheckedRow::from(Check { outcome: Ok(()), errors: None, remarks: Vec::new() });
+    let right = || {
+        CheckedRow::from(Check { outcome: Ok(()), errors: None, remarks: Vec::new(), digest: None })
+    };
     let checked: Vec<Vec<CheckedRow>> =
         plan.cells.iter().map(|cell| cell.rows.iter().map(|_| right()).collect()).collect();
     let assignment = Assignment {

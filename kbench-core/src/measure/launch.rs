@@ -221,7 +221,7 @@ impl<'a> Run<'a> {
             seed: self.assignment.seed,
             order_seed: self.assignment.order_seed,
             launch,
-            cells: roster.requests(self.assignment.plan),
+            cells: roster.requests(self.assignment.plan, self.assignment.checked),
             memory: WORKER_MEMORY,
             calibrate: None,
             device: self.assignment.device.clone(),

@@ -1,6 +1,7 @@
 //! Which rows a worker has: the numbers in its requests and replies, and what they are in the plan.
 
 use super::Measured;
+use crate::check::{Check, CheckedRow};
 use crate::plan::{Cell, Plan};
 use crate::worker::{Block, CellRequest, Program, RowRequest, Sample, VisitRow};
 
@@ -20,17 +21,20 @@ pub(super) struct RosterCell {
 }
 
 impl Roster {
-    /// The cells as a worker knows them: by name.
-    pub(super) fn requests(&self, plan: &Plan) -> Vec<CellRequest> {
+    /// The cells as a worker knows them: by name, with what checks found.
+    pub(super) fn requests(&self, plan: &Plan, checked: &[Vec<CheckedRow>]) -> Vec<CellRequest> {
         let request = |RosterCell { cell, rows }: &RosterCell| {
             let Cell { kernel, size, rows: planned, .. } = &plan.cells[*cell];
             let row = |row: &usize| {
                 let is_now = *row < planned.len();
                 let planned = plan.cells[*cell].row_at(*row);
+                let check = checked[*cell].get(*row).and_then(|checked| checked.check.as_ref());
                 RowRequest {
                     variant: planned.variant.name.to_owned(),
                     threads: planned.threads,
                     mode: planned.mode,
+                    digest: check.and_then(|check| check.digest),
+                    is_compared: check.is_none_or(Check::is_of_size),
                     program: if is_now { Program::Now } else { Program::Past },
                 }
             };

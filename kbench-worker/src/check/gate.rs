@@ -13,7 +13,7 @@ use crate::kernel::{
 };
 use crate::plan::{Size, sizes_of};
 use crate::system::threads;
-use crate::value::{Element, Plain, Poison};
+use crate::value::{Element, Fingerprint, Plain, Poison};
 
 /// After this long no further trial of a variant is begun: a kernel that takes seconds is not checked for minutes.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -53,6 +53,8 @@ struct Finding {
     deterministic: bool,
     zeros_pass: bool,
     unknown: bool,
+    /// Of data and results, if both calls gave the same and it is right.
+    digest: Option<u64>,
 }
 
 /// One call of a variant, as the gate sees it.
@@ -69,8 +71,6 @@ type Callable<'a> = (&'a dyn Routine, &'a Caller);
 
 /// A variant with the data that it was timed on.
 pub struct Timed<'a> {
-    /// The variant.
-    pub variant: &'a VariantEntry,
     /// Its routine.
     pub routine: &'a dyn Routine,
     /// The data.
@@ -79,6 +79,28 @@ pub struct Timed<'a> {
     pub caller: &'a Caller,
     /// As often as in a sample.
     pub calls: Calls,
+}
+
+fn after_timing(reason: Reason) -> Reason {
+    Reason::AfterTiming(Box::new(reason))
+}
+
+/// Digest of data, of which there is one already, and of all elements that are compared.
+fn digest_of(inputs: u64, parts: &[Vec<f64>]) -> u64 {
+    let mut digest = Fingerprint::default();
+    digest.add(inputs);
+    for part in parts {
+        digest.add_all(part.iter().map(|element| element.to_bits()));
+    }
+    digest.value()
+}
+
+/// What one more sample gave on the data that a variant was timed on.
+pub struct Repeated {
+    parts: Vec<Vec<f64>>,
+    roundoffs: Vec<f64>,
+    /// Digest of the data and of these results.
+    pub digest: u64,
 }
 
 /// Threads that are more than before, and do not end by themselves in a moment.
@@ -151,7 +173,7 @@ impl Gate {
                 listed.iter().filter(defined).min_by_key(|size| size.product().unwrap_or(u64::MAX));
             trials.extend(smallest.map(|size| trial(size, 0, Origin::Listed)));
         }
-        self.check(variant, &trials, tell)
+        Check { digest: None, ..self.check(variant, &trials, tell) }
     }
 
     /// Checks a variant at one size.
@@ -175,7 +197,8 @@ impl Gate {
 
     fn check(&mut self, variant: &VariantEntry, trials: &[Trial], tell: &mut Tell<'_>) -> Check {
         let (routine, caller) = (variant.implementation.routine(), self.caller(variant));
-        let mut check = Check { outcome: Ok(()), errors: None, remarks: Vec::new() };
+        let (errors, remarks, digest) = (None, Vec::new(), None);
+        let mut check = Check { outcome: Ok(()), errors, remarks, digest };
         let mut zeros_always_pass = true;
         let (mut left_threads, mut leaving) = (0, 0);
         let (mut declined, mut is_examined) = (None, false);
@@ -266,6 +289,7 @@ impl Gate {
     }
 
     fn note(&self, variant: &VariantEntry, finding: Finding, check: &mut Check) {
+        check.digest = finding.digest;
         let unverified = variant.is_base && self.kernel.reference.is_none() && !finding.unknown;
         // What its author has written is meant.
         let is_given = variant.tolerance.or(self.kernel.tolerance).is_some();
@@ -298,6 +322,7 @@ impl Gate {
     ) -> Result<Finding, Reason> {
         let data = exercise.data.as_mut();
         let before = data.reads_fingerprint();
+        let inputs = self.inputs_digest(data, before);
         let mut first = self.call(routine, data, Poison::First)?;
         if variant.implementation.foreign().is_some() {
             let returned = std::mem::take(&mut first.returned.roundoffs);
@@ -316,8 +341,14 @@ impl Gate {
             return Err(reason);
         }
         let deterministic = first.fingerprint == second.fingerprint;
-        let finding =
-            Finding { errors: None, left_threads, deterministic, zeros_pass: true, unknown: false };
+        let finding = Finding {
+            errors: None,
+            left_threads,
+            deterministic,
+            zeros_pass: true,
+            unknown: false,
+            digest: None,
+        };
         let Some(expected) = &exercise.expected else {
             return Ok(Finding { unknown: true, ..finding });
         };
@@ -327,10 +358,11 @@ impl Gate {
         let tolerances = self.tolerances(variant, &first.roundoffs, expected);
         let names = self.kernel.outputs;
         let errors = compare(names, &outputs.parts, expected, &tolerances)?;
-        drop(outputs);
         if !errors.pass() {
             return Err(Reason::Inexact { errors });
         }
+        let digest = deterministic.then(|| digest_of(inputs, &outputs.parts));
+        drop(outputs);
         if !deterministic {
             let outputs = all_outputs(data, second.returned);
             let errors = compare(names, &outputs.parts, expected, &tolerances)?;
@@ -339,7 +371,7 @@ impl Gate {
             }
         }
         let zeros_pass = zeros_pass(expected, &tolerances);
-        Ok(Finding { errors: Some(errors), zeros_pass, ..finding })
+        Ok(Finding { errors: Some(errors), zeros_pass, digest, ..finding })
     }
 
     fn call(
@@ -406,13 +438,13 @@ impl Gate {
         self.source.expected(data, size, self.seed)
     }
 
-    /// Looks at the results of one more sample on the data that a variant was timed on, taken by the same loop with as
-    /// many calls, so that one that is right only at first, or only when called once, is found.
-    pub fn recheck(&self, timed: Timed<'_>, expected: Option<&Expected>) -> Result<(), Reason> {
-        let after = |reason| Reason::AfterTiming(Box::new(reason));
-        let fault = |fault| after(Reason::Fault(fault));
-        let Timed { variant, routine, data, caller, calls } = timed;
+    /// Takes one more sample on the data that a variant was timed on, by the same loop with as many calls, so that one that is
+    /// right only at first, or only when called once, is found.
+    pub fn repeat(&self, timed: Timed<'_>) -> Result<Repeated, Reason> {
+        let fault = |fault| after_timing(Reason::Fault(fault));
+        let Timed { routine, data, caller, calls } = timed;
         let before = data.reads_fingerprint();
+        let inputs = self.inputs_digest(data, before);
         self.prepare(data, Poison::First);
         // The outputs of a kernel that goes on from its last result are known after one call only.
         let calls = if self.kernel.in_place == InPlace::Reuse { Calls::once(1) } else { calls };
@@ -425,14 +457,37 @@ impl Gate {
             return Err(fault(Fault::Failed(failure)));
         }
         if data.reads_fingerprint() != before || returned.changed_input {
-            return Err(after(Reason::ChangedInput));
+            return Err(after_timing(Reason::ChangedInput));
         }
-        let Some(expected) = expected else { return Ok(()) };
         let roundoffs = [data.roundoffs(), returned.roundoffs].concat();
         parts.extend(returned.parts);
-        let tolerances = self.tolerances(variant, &roundoffs, expected);
-        let errors = compare(self.kernel.outputs, &parts, expected, &tolerances).map_err(after)?;
-        if errors.pass() { Ok(()) } else { Err(after(Reason::Inexact { errors })) }
+        let digest = digest_of(inputs, &parts);
+        Ok(Repeated { parts, roundoffs, digest })
+    }
+
+    /// Compares what a variant gave after it was timed with what should come out.
+    pub fn recheck(
+        &self,
+        variant: &VariantEntry,
+        repeated: &Repeated,
+        expected: &Expected,
+    ) -> Result<(), Reason> {
+        let Repeated { parts, roundoffs, .. } = repeated;
+        let tolerances = self.tolerances(variant, roundoffs, expected);
+        let errors = compare(self.kernel.outputs, parts, expected, &tolerances);
+        match errors.map_err(after_timing)? {
+            errors if errors.pass() => Ok(()),
+            errors => Err(after_timing(Reason::Inexact { errors })),
+        }
+    }
+
+    /// Digest of all that results depend on: what is only read, and outputs that are read first.
+    fn inputs_digest(&self, data: &mut dyn CellData, reads: u64) -> u64 {
+        if self.kernel.in_place == InPlace::No {
+            return reads;
+        }
+        data.reset();
+        reads ^ data.writes_fingerprint().rotate_left(17)
     }
 
     fn prepare(&self, data: &mut dyn CellData, poison: Poison) {

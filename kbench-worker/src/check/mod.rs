@@ -9,6 +9,7 @@ mod awkward;
 mod compare;
 mod exercise;
 mod gate;
+mod patience;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -16,7 +17,7 @@ mod tests;
 pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};
 pub use exercise::Expected;
-pub use gate::{Gate, Tell, Timed};
+pub use gate::{Gate, Repeated, Tell, Timed};
 pub use stage::{Bench, CheckedRow, Checks, Coverage, Standing, check_plan};
 
 use std::fmt;
@@ -34,12 +35,20 @@ pub struct Check {
     pub errors: Option<ErrorFigures>,
     /// Remarks that do not make it wrong.
     pub remarks: Vec<Remark>,
+    /// Digest of data and right results at the size of the row, if two calls gave the same bits: the same digest later is the
+    /// same comparison.
+    pub digest: Option<u64>,
 }
 
 impl Check {
     /// A check that ended before any comparison.
     pub(crate) fn wrong(wrong: Wrong) -> Self {
-        Check { outcome: Err(wrong), errors: None, remarks: Vec::new() }
+        Check { outcome: Err(wrong), errors: None, remarks: Vec::new(), digest: None }
+    }
+
+    /// Whether results were compared at the size of the row, or should be.
+    pub fn is_of_size(&self) -> bool {
+        !self.remarks.contains(&Remark::SmallerSize)
     }
 
     /// Whether the variant could not run, which is no fault of it.
@@ -66,6 +75,8 @@ pub enum Remark {
     NotDeterministic,
     /// It is so slow that only a part of the trials was made.
     Shortened,
+    /// The kernel is so slow that it was compared at a smaller size only.
+    SmallerSize,
 }
 
 impl fmt::Display for Remark {
@@ -88,6 +99,9 @@ impl fmt::Display for Remark {
             }
             Remark::Shortened => {
                 "slow: not all awkward sizes and seeds were checked, to save time"
+            }
+            Remark::SmallerSize => {
+                "slow: not compared with the reference at this size, but at a smaller one, to save time"
             }
             Remark::NotDeterministic => {
                 "not deterministic: two calls on the same input differ in their bits, within the tolerance"

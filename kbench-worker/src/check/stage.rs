@@ -1,10 +1,12 @@
 //! The check stage: every row of a plan is admitted, found wrong, or skipped.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Check, Gate, Reason, Tell, Wrong};
+use super::patience::Spent;
+use super::{Check, Gate, Reason, Remark, Tell, Wrong};
 use crate::cuda::Unavailable;
 use crate::kernel::{Caller, Fault, KernelEntry, VariantEntry, guard};
 use crate::plan::{Cell, Plan, Row, Size};
@@ -141,6 +143,9 @@ pub struct Bench {
     gate: Gate,
     /// Awkward sizes are checked once per variant, whatever the number of listed sizes.
     awkward: HashMap<*const VariantEntry, Check>,
+    /// Sizes at which variants passed, by their product.
+    passed: HashMap<*const VariantEntry, BTreeMap<u64, Check>>,
+    spent: Spent,
     coverage: Coverage,
 }
 
@@ -154,7 +159,8 @@ impl Bench {
         device: Option<Caller>,
     ) -> Self {
         let gate = Gate::new(kernel, own_function, seed).with_device(device);
-        Bench { gate, awkward: HashMap::new(), coverage }
+        let (awkward, passed, spent) = Default::default();
+        Bench { gate, awkward, passed, spent, coverage }
     }
 
     /// The same in a process that does nothing else.
@@ -169,24 +175,48 @@ impl Bench {
         size: &Size,
         tell: &mut Tell<'_>,
     ) -> Check {
-        let gate = &mut self.gate;
         if self.coverage == Coverage::MoreSizes {
-            return gate.check_size(variant, size, tell);
+            return self.check_size(variant, size, tell);
         }
+        let gate = &mut self.gate;
         let awkward =
             self.awkward.entry(variant).or_insert_with(|| gate.check_awkward(variant, tell));
         let small = size.product().is_some_and(|product| product <= SMALL);
         // A variant that declines every awkward size may be defined at this one.
         let is_wrong = awkward.outcome.is_err() && !awkward.is_declined();
+        let awkward = awkward.clone();
         if is_wrong || (self.coverage == Coverage::SmallSizes && !small) {
-            return awkward.clone();
+            return awkward;
         }
-        let mut check = gate.check_size(variant, size, tell);
-        check.remarks.extend(awkward.remarks.iter().copied());
+        let mut check = self.check_size(variant, size, tell);
+        check.remarks.extend(awkward.remarks);
         check.remarks.sort_unstable();
         check.remarks.dedup();
         if check.errors.is_none() {
-            check.errors.clone_from(&awkward.errors);
+            check.errors = awkward.errors;
+        }
+        check
+    }
+
+    /// Checks a variant at a size, or takes what was found at the next smaller one where there is no time for it.
+    fn check_size(
+        &mut self,
+        variant: &'static VariantEntry,
+        size: &Size,
+        tell: &mut Tell<'_>,
+    ) -> Check {
+        let product = size.product().unwrap_or(u64::MAX);
+        let passed = self.passed.entry(variant).or_default();
+        let smaller = passed.range(..product).next_back();
+        if let Some((_, smaller)) = smaller.filter(|_| !self.spent.allows(size)) {
+            let remarks = [&smaller.remarks[..], &[Remark::SmallerSize]].concat();
+            return Check { remarks, digest: None, ..smaller.clone() };
+        }
+        let begun = Instant::now();
+        let check = self.gate.check_size(variant, size, tell);
+        self.spent.add(size, begun.elapsed().as_secs_f64());
+        if check.outcome.is_ok() {
+            passed.insert(product, check.clone());
         }
         check
     }
@@ -218,4 +248,44 @@ fn reason_to_skip(cell: &Cell, row: &Row, device: &Result<(), Unavailable>) -> O
         return Some("the product of its axes does not fit in 64 bits".to_owned());
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernel::Kernel;
+    use crate::registry::fixtures::{Double, base, right, variant_of_double, wrong};
+
+    /// A bench that has spent so many seconds at n = 16.
+    fn bench(seconds: f64) -> Bench {
+        let mut bench = Bench::new(Double::ENTRY, Some(base()), Coverage::EverySize, 1, None);
+        bench.spent.add(&Size::of([16]), seconds);
+        bench
+    }
+
+    #[test]
+    fn a_size_for_which_there_is_no_time_has_the_check_of_a_smaller_one_and_says_so() {
+        let (variant, sizes) =
+            (variant_of_double("double", 1, right), [16, 1024].map(|n| Size::of([n])));
+        for (seconds, is_of_size) in [(0.0, true), (100.0, false)] {
+            let (mut bench, mut tried) = (bench(seconds), Vec::new());
+            let checks = sizes.each_ref().map(|size| {
+                bench.check_row(variant, size, &mut |attempt| tried.push(attempt.size))
+            });
+            assert!(checks.iter().all(|check| check.outcome.is_ok()), "{checks:?}");
+            assert!(checks[0].is_of_size() && checks[0].digest.is_some(), "it has begun");
+            assert_eq!(checks[1].is_of_size(), is_of_size, "{:?}", checks[1]);
+            assert_eq!(checks[1].digest.is_some(), is_of_size);
+            assert_eq!(tried.contains(&"n=1024".to_owned()), is_of_size, "{tried:?}");
+        }
+    }
+
+    #[test]
+    fn a_variant_that_passed_at_no_smaller_size_is_checked_however_long_it_takes() {
+        let check = bench(100.0).check_row(base(), &Size::of([1024]), &mut |_| {});
+        assert!(check.outcome.is_ok() && check.is_of_size(), "{check:?}");
+        let wrong = variant_of_double("wrong", 2, wrong);
+        let check = bench(100.0).check_row(wrong, &Size::of([1024]), &mut |_| {});
+        assert!(check.outcome.is_err(), "{check:?}");
+    }
 }

@@ -74,9 +74,8 @@ mod unix {
     /// The first signal that came; 0 before.
     static NOTED: AtomicI32 = AtomicI32::new(0);
 
-    /// Groups of worker processes that are running; 0 is nobody. Two builds of a program are measured side by side; there is
-    /// room for more.
-    static GROUPS: [AtomicI32; 8] = [const { AtomicI32::new(0) }; 8];
+    /// Groups of worker processes that are running; 0 is nobody. There is room for more than are checked side by side.
+    static GROUPS: [AtomicI32; 256] = [const { AtomicI32::new(0) }; 256];
 
     /// What is to be ended, if anything.
     pub fn interrupted() -> Option<Interrupt> {

@@ -24,6 +24,7 @@ impl CheckedReply {
             ends: false,
             errors: None,
             remarks: check.remarks,
+            digest: check.digest,
         };
         // JSON knows no infinity; what is that far off is told in words.
         let finite =
@@ -203,9 +204,9 @@ impl Checker<'_> {
                 CheckedReply::of(place, check)
             }
             Err(reason) => {
-                let (wrong, errors, remarks) = (None, None, Vec::new());
+                let (wrong, errors, remarks, digest) = (None, None, Vec::new(), None);
                 let (declined, ends) = (Some(reason), false);
-                CheckedReply { place, wrong, declined, ends, errors, remarks }
+                CheckedReply { place, wrong, declined, ends, errors, remarks, digest }
             }
         };
         let ends = reply.ends || self.workshop.lost().is_some();

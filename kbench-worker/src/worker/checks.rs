@@ -1,7 +1,10 @@
 //! Checks that are made by workers, as the controller sees them: code that can take its process along, or break the
 //! context of a device, costs a worker and one row.
+//!
+//! Kernels of the host are first checked on all cores at once; what is left is checked by one worker after the other.
 
 use std::collections::HashMap;
+use std::thread::available_parallelism;
 use std::time::Duration;
 
 use super::link::{Launcher, LinkError, MOST_PARDONS};
@@ -9,6 +12,7 @@ use super::protocol::{
     CellRequest, CheckRequest, CheckedReply, DeviceRequest, PROTOCOL, Place, Program, Reply,
     Request, RowRequest, WrongReply,
 };
+use super::side_by_side::{check_side_by_side, kernels_of_host};
 use crate::check::{Attempt, Check, CheckedRow, Checks, Coverage, Origin, Part, Reason, Wrong};
 use crate::kernel::VariantEntry;
 use crate::plan::{Cell, Plan, Row};
@@ -21,7 +25,7 @@ const MOST_HANGS: usize = 2;
 const MOST_SUSPECTS: usize = 64;
 
 impl CheckedReply {
-    fn into_row(self) -> CheckedRow {
+    pub(super) fn into_row(self) -> CheckedRow {
         if let Some(reason) = self.declined {
             return CheckedRow::skipped(reason);
         }
@@ -32,11 +36,11 @@ impl CheckedReply {
             origin: reply.origin,
         };
         let outcome = self.wrong.map_or(Ok(()), |reply| Err(wrong(reply)));
-        Check { outcome, errors: self.errors, remarks: self.remarks }.into()
+        Check { outcome, errors: self.errors, remarks: self.remarks, digest: self.digest }.into()
     }
 }
 
-/// Checks rows by workers, one after the other as long as they break.
+/// Checks rows by workers: kernels of the host side by side, the rest one after the other.
 pub struct WorkerChecks<'a> {
     /// Where workers come from.
     pub launcher: &'a dyn Launcher,
@@ -55,53 +59,94 @@ impl Checks for WorkerChecks<'_> {
         seed: u64,
         watch: &mut dyn Watch,
     ) -> Vec<CheckedRow> {
-        let mut progress = Progress::new(plan, rows, seed);
-        let (mut together, mut losses) = (true, 0);
-        while let Some(Turn { waiting, alone }) = progress.next_turn() {
-            let first = progress.indices[&waiting[0][0]];
-            let known = progress.known();
-            let request = CheckRequest {
-                protocol: PROTOCOL,
-                seed,
-                coverage,
-                cells: waiting.iter().map(|rows| cell_request(plan, rows)).collect(),
-                device: self.device.clone(),
-                together,
-                timeout_seconds: self.timeout.as_secs_f64(),
-            };
-            let mut doing = Doing::default();
-            let asked = self.launcher.launch(0).and_then(|mut link| {
-                link.ask(&Request::Check(request), &mut |reply| {
-                    progress.hear(reply, &waiting, &mut doing, watch);
-                })
-            });
-            let is_stuck = alone.is_none() && progress.known() == known;
-            match asked {
-                Err(error) if error.is_end() => match (doing.calling, doing.clearing) {
-                    (Some(index), _) => progress.accuse(index, doing, alone, &error),
-                    (None, true) => progress.suspect(doing, alone, &error),
-                    // The compiler may have taken the process along: one source at a time tells whose fault it is.
-                    (None, false) => {
-                        together = false;
-                        losses = if is_stuck { losses + 1 } else { 1 };
-                        if losses > MOST_PARDONS {
-                            progress.blame(first, None, &error);
-                            losses = 0;
-                        }
-                    }
-                },
-                Err(error) => {
-                    progress.give_up(&format!("its check could not be made: {error}"));
-                }
-                Ok(_) if is_stuck => {
-                    let row = CheckedRow::skipped("its check gave no answer".to_owned());
-                    progress.note(first, row, Reach::Row);
-                }
-                Ok(_) => progress.acquit(alone),
-            }
+        let WorkerChecks { launcher, device, timeout } = self;
+        let inquiry = Inquiry { plan, rows, coverage, seed, device, timeout: *timeout };
+        let kernels = kernels_of_host(&inquiry);
+        let cores = available_parallelism().map_or(1, usize::from);
+        let launchers = launcher.side_by_side(cores.min(kernels.len()));
+        let mut progress = Progress::new(&inquiry);
+        if launchers.len() > 1 {
+            progress.found = check_side_by_side(&inquiry, kernels, launchers, watch);
         }
-        progress.found.into_iter().flatten().collect()
+        one_after_the_other(*launcher, progress, watch)
     }
+}
+
+/// What workers are asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Inquiry<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) rows: &'a [(usize, usize)],
+    pub(super) coverage: Coverage,
+    pub(super) seed: u64,
+    pub(super) device: &'a DeviceRequest,
+    pub(super) timeout: Duration,
+}
+
+impl Inquiry<'_> {
+    /// The request for some of the rows, those of a cell together.
+    pub(super) fn request(&self, waiting: &[Vec<(usize, usize)>], together: bool) -> Request {
+        Request::Check(CheckRequest {
+            protocol: PROTOCOL,
+            seed: self.seed,
+            coverage: self.coverage,
+            cells: waiting.iter().map(|rows| cell_request(self.plan, rows)).collect(),
+            device: self.device.clone(),
+            together,
+            timeout_seconds: self.timeout.as_secs_f64(),
+        })
+    }
+
+    /// Tells that a row is checked next, after so many others.
+    pub(super) fn tell(&self, index: usize, done: usize, watch: &mut dyn Watch) {
+        let (cell, row) = self.rows[index];
+        let cell = &self.plan.cells[cell];
+        let (done, all) = (done as f64, self.rows.len() as f64);
+        watch.step(Stage::Checking, done, all, &cell.row_name(&cell.rows[row]));
+    }
+}
+
+/// Checks the rows of which nothing is known by workers that follow each other as long as they break.
+fn one_after_the_other(
+    launcher: &dyn Launcher,
+    mut progress: Progress<'_>,
+    watch: &mut dyn Watch,
+) -> Vec<CheckedRow> {
+    let (mut together, mut losses) = (true, 0);
+    while let Some(Turn { waiting, alone }) = progress.next_turn() {
+        let first = progress.indices[&waiting[0][0]];
+        let known = progress.known();
+        let request = progress.inquiry.request(&waiting, together);
+        let mut doing = Doing::default();
+        let asked = launcher.launch(0).and_then(|mut link| {
+            link.ask(&request, &mut |reply| progress.hear(reply, &waiting, &mut doing, watch))
+        });
+        let is_stuck = alone.is_none() && progress.known() == known;
+        match asked {
+            Err(error) if error.is_end() => match (doing.calling, doing.clearing) {
+                (Some(index), _) => progress.accuse(index, doing, alone, &error),
+                (None, true) => progress.suspect(doing, alone, &error),
+                // The compiler may have taken the process along: one source at a time tells whose fault it is.
+                (None, false) => {
+                    together = false;
+                    losses = if is_stuck { losses + 1 } else { 1 };
+                    if losses > MOST_PARDONS {
+                        progress.blame(first, None, &error);
+                        losses = 0;
+                    }
+                }
+            },
+            Err(error) => {
+                progress.give_up(&format!("its check could not be made: {error}"));
+            }
+            Ok(_) if is_stuck => {
+                let row = CheckedRow::skipped("its check gave no answer".to_owned());
+                progress.note(first, row, Reach::Row);
+            }
+            Ok(_) => progress.acquit(alone),
+        }
+    }
+    progress.found.into_iter().flatten().collect()
 }
 
 /// What the next worker is to do.
@@ -160,9 +205,7 @@ impl Reach {
 
 /// What is known of some rows of a plan.
 struct Progress<'a> {
-    plan: &'a Plan,
-    rows: &'a [(usize, usize)],
-    seed: u64,
+    inquiry: Inquiry<'a>,
     found: Vec<Option<CheckedRow>>,
     /// Positions among the rows.
     indices: HashMap<(usize, usize), usize>,
@@ -175,25 +218,26 @@ struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    fn new(plan: &'a Plan, rows: &'a [(usize, usize)], seed: u64) -> Self {
+    fn new(inquiry: &Inquiry<'a>) -> Self {
+        let rows = inquiry.rows;
         let indices = rows.iter().enumerate().map(|(index, row)| (*row, index)).collect();
         let found = vec![None; rows.len()];
         let pardons = vec![0; rows.len()];
         let (hangs, suspects) = Default::default();
-        Progress { plan, rows, seed, found, indices, hangs, pardons, suspects }
+        Progress { inquiry: *inquiry, found, indices, hangs, pardons, suspects }
     }
 
     /// A row that is to be checked alone, or all rows of which nothing is known; none when there is nothing to do.
     fn next_turn(&mut self) -> Option<Turn> {
         if let Some(suspect) = self.suspects.pop() {
             return Some(Turn {
-                waiting: vec![vec![self.rows[suspect.index]]],
+                waiting: vec![vec![self.inquiry.rows[suspect.index]]],
                 alone: Some(suspect),
             });
         }
-        let unknown = self.rows.iter().zip(&self.found).filter(|(_, found)| found.is_none());
-        let unknown: Vec<(usize, usize)> = unknown.map(|(row, _)| *row).collect();
-        let waiting: Vec<_> = unknown.chunk_by(|a, b| a.0 == b.0).map(<[_]>::to_vec).collect();
+        let unknown =
+            self.inquiry.rows.iter().zip(&self.found).filter(|(_, found)| found.is_none());
+        let waiting = by_cell(&unknown.map(|(row, _)| *row).collect::<Vec<_>>());
         (!waiting.is_empty()).then_some(Turn { waiting, alone: None })
     }
 
@@ -219,7 +263,9 @@ impl<'a> Progress<'a> {
             Reply::Calling(place) => {
                 (doing.calling, doing.attempt) = (self.index(waiting, place), None);
                 doing.clearing = place.row.is_none();
-                self.tell(doing.calling, watch);
+                if let Some(index) = doing.calling {
+                    self.inquiry.tell(index, self.known(), watch);
+                }
             }
             Reply::Called => (doing.calling, doing.clearing) = (None, false),
             Reply::Trying(attempt) => doing.attempt = Some(attempt),
@@ -247,8 +293,8 @@ impl<'a> Progress<'a> {
     /// Notes what was found about a row, and about those of which the same is to be known.
     fn note(&mut self, index: usize, row: CheckedRow, reach: Reach) {
         let place = |index: usize| {
-            let (cell, row) = self.rows[index];
-            (cell, &self.plan.cells[cell], &self.plan.cells[cell].rows[row])
+            let (cell, row) = self.inquiry.rows[index];
+            (cell, &self.inquiry.plan.cells[cell], &self.inquiry.plan.cells[cell].rows[row])
         };
         let (number, cell, of) = place(index);
         let is_meant = |other: usize| {
@@ -261,7 +307,7 @@ impl<'a> Progress<'a> {
             }
         };
         if reach != Reach::Row {
-            for other in (0..self.rows.len()).filter(|other| is_meant(*other)) {
+            for other in (0..self.inquiry.rows.len()).filter(|other| is_meant(*other)) {
                 self.found[other].get_or_insert_with(|| row.clone());
             }
         }
@@ -299,7 +345,7 @@ impl<'a> Progress<'a> {
 
     /// Those of some rows that are of the same kernel as one of them: the last ones.
     fn latest_of_kernel(&self, index: usize, rows: &[usize]) -> Vec<usize> {
-        let kernel = |index: usize| self.plan.cells[self.rows[index].0].kernel;
+        let kernel = |index: usize| self.inquiry.plan.cells[self.inquiry.rows[index].0].kernel;
         let same = rows.iter().rev().filter(|other| std::ptr::eq(kernel(**other), kernel(index)));
         same.copied().take(MOST_SUSPECTS).collect()
     }
@@ -311,8 +357,8 @@ impl<'a> Progress<'a> {
             *pardons += 1;
             return;
         }
-        let (cell, row) = self.rows[index];
-        let cell = &self.plan.cells[cell];
+        let (cell, row) = self.inquiry.rows[index];
+        let cell = &self.inquiry.plan.cells[cell];
         let variant = cell.rows[row].variant;
         let attempt = attempt.unwrap_or_else(|| self.listed(cell));
         let mut reach = Reach::of(attempt.part, attempt.origin);
@@ -329,7 +375,7 @@ impl<'a> Progress<'a> {
     /// The size of a cell, where nobody said what was about to be called.
     fn listed(&self, cell: &Cell) -> Attempt {
         let size = cell.size.name(cell.kernel.axes);
-        Attempt { part: Part::Variant, size, seed: self.seed, origin: Origin::Listed }
+        Attempt { part: Part::Variant, size, seed: self.inquiry.seed, origin: Origin::Listed }
     }
 
     fn give_up(&mut self, reason: &str) {
@@ -337,14 +383,11 @@ impl<'a> Progress<'a> {
             row.get_or_insert_with(|| CheckedRow::skipped(reason.to_owned()));
         }
     }
+}
 
-    fn tell(&self, index: Option<usize>, watch: &mut dyn Watch) {
-        let Some(index) = index else { return };
-        let (cell, row) = self.rows[index];
-        let cell = &self.plan.cells[cell];
-        let (done, all) = (index as f64, self.rows.len() as f64);
-        watch.step(Stage::Checking, done, all, &cell.row_name(&cell.rows[row]));
-    }
+/// Rows, those of a cell together.
+pub(super) fn by_cell(rows: &[(usize, usize)]) -> Vec<Vec<(usize, usize)>> {
+    rows.chunk_by(|a, b| a.0 == b.0).map(<[_]>::to_vec).collect()
 }
 
 /// Some rows of one cell as a worker knows them.
@@ -352,7 +395,14 @@ pub(super) fn cell_request(plan: &Plan, rows: &[(usize, usize)]) -> CellRequest 
     let cell = &plan.cells[rows[0].0];
     let request = |(_, row): &(usize, usize)| {
         let Row { variant, threads, mode, .. } = cell.rows[*row];
-        RowRequest { variant: variant.name.to_owned(), threads, mode, program: Program::Now }
+        RowRequest {
+            variant: variant.name.to_owned(),
+            threads,
+            mode,
+            digest: None,
+            is_compared: true,
+            program: Program::Now,
+        }
     };
     CellRequest {
         kernel: cell.kernel.path(),

@@ -19,6 +19,13 @@ pub trait Launcher {
 
     /// Whether every worker is a process of its own, so that another launch has another placement.
     fn is_fresh(&self) -> bool;
+
+    /// Launchers whose workers may run side by side, at most so many, each with its share of the memory; none where one
+    /// worker follows the other.
+    fn side_by_side(&self, most: usize) -> Vec<Box<dyn Launcher + Send + '_>> {
+        let _ = most;
+        Vec::new()
+    }
 }
 
 /// A row whose process was ended by somebody else is called again, this often; then it looks as if it were its own fault.

@@ -30,6 +30,7 @@ mod reading;
 mod sentinel;
 #[cfg(unix)]
 mod serve;
+mod side_by_side;
 mod subject;
 mod watchdog;
 

@@ -40,6 +40,12 @@ const MEMORY_SHARE: f64 = 0.9;
 /// A worker may take this many bytes however little seems to be free: with less it could not even say so.
 const LEAST_MEMORY: usize = 256 << 20;
 
+/// A worker that runs beside others has room for the data of a usual kernel: rather fewer workers than less for each.
+const ROOM_BESIDE_OTHERS: usize = 1 << 30;
+
+/// Workers that run side by side at most; the second Ctrl-C ends them all.
+const MOST_SIDE_BY_SIDE: usize = 128;
+
 /// Who asks for no more than this part of what a process may take, and does not get it, is not the one who has taken it all.
 const MODEST: usize = 16;
 
@@ -66,12 +72,26 @@ pub struct Processes {
     seed: u64,
     /// What foreign workers implement, which every worker is told first.
     foreign: Option<ForeignRequest<Announcement>>,
+    /// Bytes that each may take beside others; alone it may take its share of what is free.
+    memory: Option<usize>,
+}
+
+/// Bytes that a worker may take which is alone; none where the system does not tell.
+fn memory_of_one() -> Option<usize> {
+    free_memory().map(|bytes| ((bytes as f64 * MEMORY_SHARE) as usize).max(LEAST_MEMORY))
+}
+
+/// Bytes that each of at most so many workers may take which run side by side; none where no limit is known.
+fn shares_of(all: Option<usize>, most: usize) -> Vec<Option<usize>> {
+    let most = all.map_or(most, |bytes| most.min(bytes / ROOM_BESIDE_OTHERS));
+    let count = most.min(MOST_SIDE_BY_SIDE);
+    vec![all.and_then(|bytes| bytes.checked_div(count)); count]
 }
 
 impl Processes {
     /// Workers of a program; its `main` must serve when it is given `argument`.
     pub fn of(program: PathBuf, argument: &'static str, seed: u64) -> Self {
-        Processes { program, argument, seed, foreign: None }
+        Processes { program, argument, seed, foreign: None, memory: None }
     }
 
     /// Workers of the executable that is running; its `main` must serve when it is given `argument`.
@@ -88,8 +108,7 @@ impl Processes {
     fn start(&self, launch: u64) -> io::Result<Process> {
         let mut draw = SplitMix(self.seed ^ launch.rotate_left(32));
         let padding = "x".repeat(draw.below(ENVIRONMENT_SHIFT) as usize);
-        let share = |bytes: u64| ((bytes as f64 * MEMORY_SHARE) as usize).max(LEAST_MEMORY);
-        let memory = free_memory().map(share);
+        let memory = self.memory.or_else(memory_of_one);
         let (requests, theirs) = UnixStream::pair()?;
         requests.set_read_timeout(Some(TICK))?;
         requests.set_write_timeout(Some(TICK))?;
@@ -125,6 +144,12 @@ impl Launcher for Processes {
 
     fn is_fresh(&self) -> bool {
         true
+    }
+
+    fn side_by_side(&self, most: usize) -> Vec<Box<dyn Launcher + Send + '_>> {
+        let shares = shares_of(memory_of_one(), most).into_iter();
+        let beside = |memory| Box::new(Processes { memory, ..self.clone() }) as Box<_>;
+        shares.map(beside).collect()
     }
 }
 
@@ -299,6 +324,16 @@ mod tests {
         assert_eq!(failed_allocation(words), Some(320_000));
         assert_eq!(failed_allocation("memory allocation of many bytes failed"), None);
         assert_eq!(failed_allocation("killed"), None);
+    }
+
+    #[test]
+    fn workers_that_run_side_by_side_share_the_memory_and_have_room() {
+        let gibibyte = 1 << 30;
+        assert_eq!(shares_of(Some(12 * gibibyte), 4), [Some(3 * gibibyte); 4]);
+        assert_eq!(shares_of(Some(3 * gibibyte), 16), [Some(gibibyte); 3]);
+        assert_eq!(shares_of(Some(gibibyte / 2), 16), []);
+        assert_eq!(shares_of(None, 2), [None; 2]);
+        assert_eq!(shares_of(None, 1000).len(), MOST_SIDE_BY_SIDE);
     }
 
     /// A worker that reads nothing, and the other end of the channel.

@@ -119,9 +119,23 @@ pub struct RowRequest {
     /// How its calls are timed.
     #[serde(default)]
     pub mode: Mode,
+    /// Digest of its data and its results, as a check found them to be right: only other results are compared again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<u64>,
+    /// Whether its results are compared with the reference after timing: not where that would take too long.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub is_compared: bool,
     /// Which build of the program is asked; a worker need not know.
     #[serde(skip)]
     pub program: Program,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(yes: &bool) -> bool {
+    *yes
 }
 
 /// A build of the program that is measured.
@@ -199,6 +213,9 @@ pub struct CheckedReply {
     pub errors: Option<ErrorFigures>,
     /// Remarks.
     pub remarks: Vec<Remark>,
+    /// Digest of its data and its results, if they are right and two calls gave the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<u64>,
 }
 
 /// What is wrong with a row.

@@ -31,6 +31,10 @@ pub(super) struct SubjectRow {
     pub(super) variant: &'static VariantEntry,
     /// What can be called, or why not.
     pub(super) callable: Result<Callable, String>,
+    /// Digest of its data and its right results.
+    pub(super) digest: Option<u64>,
+    /// Whether other results are compared with the reference.
+    pub(super) is_compared: bool,
 }
 
 /// A variant with the place from which it is called.
@@ -179,5 +183,6 @@ fn subject_row(
     };
     let callable =
         caller.map(|caller| Callable { routine: variant.implementation.routine(), caller });
-    Ok(SubjectRow { variant, callable })
+    let RowRequest { digest, is_compared, .. } = *request;
+    Ok(SubjectRow { variant, callable, digest, is_compared })
 }

@@ -29,6 +29,8 @@ fn cell(size: usize, variants: &[&str]) -> CellRequest {
         variant: (*variant).to_owned(),
         threads: None,
         mode: Mode::Warm,
+        digest: None,
+        is_compared: true,
         program: Program::Now,
     };
     CellRequest {
@@ -324,8 +326,8 @@ impl Link for ScriptedLink<'_> {
 /// The only row of a cell is right.
 fn checked(cell: usize, ends: bool) -> Reply {
     let (place, remarks) = (Place { cell, row: Some(0) }, Vec::new());
-    let (wrong, declined, errors) = (None, None, None);
-    Reply::Checked(CheckedReply { place, wrong, declined, ends, errors, remarks })
+    let (wrong, declined, errors, digest) = (None, None, None, None);
+    Reply::Checked(CheckedReply { place, wrong, declined, ends, errors, remarks, digest })
 }
 
 fn all_are_right(request: &CheckRequest, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
@@ -505,7 +507,59 @@ fn references_are_announced_before_results_are_looked_at_once_more() {
             _ => None,
         })
         .collect();
-    assert_eq!(told, [Some(None), None, Some(Some(0)), None, Some(Some(1)), None, None]);
+    assert_eq!(told, [Some(Some(0)), Some(None), None, None, Some(Some(1)), None, None]);
+}
+
+thread_local! {
+    /// Whether [`fickle`] is wrong.
+    static IS_SPOILT: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Right until it is spoilt.
+fn fickle() -> Box<dyn Routine> {
+    serial::<Double, _, _>(|reads, writes| {
+        let factor = if IS_SPOILT.get() { 3.0 } else { 2.0 };
+        reads.0.iter().zip(&mut writes.0).for_each(|(x, y)| *y = factor * x);
+    })
+}
+
+#[test]
+fn results_with_the_bits_of_the_check_need_no_reference_and_others_are_compared() {
+    let double = variant_of_double("double", 1, right);
+    let registry = Registry::of([double, variant_of_double("fickle", 2, fickle)]).expect("fine");
+    let mut wanted = cell(1024, &["double", "fickle"]);
+    let (seed, coverage, device) = (1, Coverage::EverySize, DeviceRequest::default());
+    let (protocol, together, timeout_seconds) = (PROTOCOL, false, 60.0);
+    let cells = vec![wanted.clone()];
+    let request =
+        CheckRequest { protocol, seed, coverage, cells, device, together, timeout_seconds };
+    for reply in answers(&mut Worker::new(&registry), &Request::Check(request)) {
+        if let Reply::Checked(CheckedReply { place, digest, .. }) = reply {
+            assert!(digest.is_some(), "it is right, and its bits are always the same");
+            wanted.rows[place.row.expect("a row")].digest = digest;
+        }
+    }
+    // The reference is called, and a row has failed.
+    let looked_at = |wanted: &CellRequest, is_spoilt: bool| {
+        let mut worker = Worker::new(&registry);
+        prepared(&mut worker, vec![wanted.clone()]);
+        IS_SPOILT.set(is_spoilt);
+        let replies = answers(&mut worker, &Request::Recheck);
+        IS_SPOILT.set(false);
+        let is_called = |reply: &Reply| matches!(reply, Reply::Calling(Place { row: None, .. }));
+        let has_failed = |reply: &Reply| {
+            matches!(reply, Reply::Failed(FailedRow { row: Some(1), failure, .. })
+                if failure.starts_with("right before timing but not after it: relative error"))
+        };
+        (replies.iter().any(is_called), replies.iter().any(has_failed))
+    };
+    assert_eq!(looked_at(&wanted, false), (false, false));
+    assert_eq!(looked_at(&wanted, true), (true, true));
+    // Results on other data are compared, although they are right.
+    wanted.rows[0].digest = wanted.rows[0].digest.map(|digest| digest ^ 1);
+    assert_eq!(looked_at(&wanted, false), (true, false));
+    wanted.rows[0].is_compared = false;
+    assert_eq!(looked_at(&wanted, false), (false, false), "a reference that takes too long");
 }
 
 /// The examples of the document are requests and replies of this very protocol.
