@@ -73,7 +73,9 @@ impl Stages<'_> {
         let mut waiting = checked.clone();
         let mut is_complete = true;
         for (cell, rows) in waiting.iter_mut().enumerate() {
-            let is_skipped = |row: usize| measured.is_skipped(cell, row);
+            let is_admitted =
+                |row: usize| matches!(checked[cell][row].standing, Standing::Admitted);
+            let is_skipped = |row: usize| is_admitted(row) && measured.is_skipped(cell, row);
             let waits = |row: usize| {
                 // What is late is compared with a base that is measured beside it.
                 let is_base =
