@@ -51,6 +51,7 @@ class Line:
     """A socket on which lines of JSON come and go."""
 
     def __init__(self, end):
+        end.settimeout(20)
         self.socket, self._lines = end, end.makefile("r")
 
     def ask(self, request, **members):
