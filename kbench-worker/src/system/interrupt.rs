@@ -74,9 +74,9 @@ mod unix {
     /// The first signal that came; 0 before.
     static NOTED: AtomicI32 = AtomicI32::new(0);
 
-    /// Groups of worker processes that are running; 0 is nobody. Two builds of a program are measured side by side; there is
-    /// room for more.
-    static GROUPS: [AtomicI32; 8] = [const { AtomicI32::new(0) }; 8];
+    /// Groups of processes that are running; 0 is nobody. Two builds of a program are measured side by side, with foreign
+    /// programs beside them; there is room for more.
+    static GROUPS: [AtomicI32; 64] = [const { AtomicI32::new(0) }; 64];
 
     /// What is to be ended, if anything.
     pub fn interrupted() -> Option<Interrupt> {
