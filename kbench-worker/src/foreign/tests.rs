@@ -4,7 +4,7 @@ use std::io::{PipeWriter, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -268,15 +268,14 @@ fn nothing_is_measured_while_a_worker_begins() {
 /// A program that has loaded everything: a thread, with a new shell for every process that it is to fork.
 struct Forking {
     control: UnixStream,
-    /// Gives how many processes there were.
-    thread: JoinHandle<u32>,
+    thread: JoinHandle<Vec<JoinHandle<ExitStatus>>>,
 }
 
 impl Forking {
     fn start(script: String) -> Self {
         let (control, theirs) = UnixStream::pair().expect("a socket");
         let thread = std::thread::spawn(move || {
-            let mut forks = 0;
+            let mut forks = Vec::new();
             while let Some((message, [channel, output, lifeline])) = receive(&theirs) {
                 let message: serde_json::Value =
                     serde_json::from_slice(&message).expect("a request");
@@ -284,11 +283,10 @@ impl Forking {
                     (&message["request"], message["group"].is_i64()),
                     (&"fork".into(), true)
                 );
-                forks += 1;
                 let script = script.clone();
-                std::thread::spawn(move || {
-                    live(&script, channel, PipeWriter::from(output), UnixStream::from(lifeline));
-                });
+                forks.push(std::thread::spawn(move || {
+                    live(&script, channel, PipeWriter::from(output), UnixStream::from(lifeline))
+                }));
             }
             forks
         });
@@ -302,15 +300,20 @@ impl Forking {
         Box::leak(Box::new(worker.forked_by(Some(self.control.as_raw_fd()))))
     }
 
-    /// Ends it; gives how many processes it has forked.
-    fn end(self) -> u32 {
+    /// Ends it; gives the processes that it has forked.
+    fn end(self) -> Vec<JoinHandle<ExitStatus>> {
         self.control.shutdown(std::net::Shutdown::Both).expect("open");
         self.thread.join().expect("a program")
     }
 }
 
-/// The life of one process: it ends by itself, or when its lifeline is closed.
-fn live(script: &str, channel: OwnedFd, output: PipeWriter, mut lifeline: UnixStream) {
+/// The life of one process: it ends by itself, or when its lifeline is closed; gives how.
+fn live(
+    script: &str,
+    channel: OwnedFd,
+    output: PipeWriter,
+    mut lifeline: UnixStream,
+) -> ExitStatus {
     let mut command = Command::new("sh");
     command.args(["-c", script]).stdin(Stdio::from(channel)).stdout(Stdio::null()).stderr(output);
     let mut child = command.spawn().expect("a shell");
@@ -331,6 +334,7 @@ fn live(script: &str, channel: OwnedFd, output: PipeWriter, mut lifeline: UnixSt
         (None, code) => format!("{{\"reply\":\"ended\",\"code\":{}}}\n", code.expect("a code")),
     };
     let _ = lifeline.write_all(ended.as_bytes());
+    status
 }
 
 fn call_of(worker: &'static ForeignWorker) -> Result<(), Fault> {
@@ -350,7 +354,7 @@ fn a_process_is_forked_for_every_launch_where_the_program_can_do_that() {
         let worker = forking.worker();
         assert_eq!((call_of(worker), call_of(worker)), (Ok(()), Ok(())), "{launch}");
     }
-    assert_eq!(forking.end(), 2);
+    assert_eq!(forking.end().len(), 2);
 }
 
 #[test]
@@ -368,15 +372,17 @@ fn a_row_is_told_how_a_forked_process_ended_and_the_next_one_is_forked_again() {
                 "{text}"
             );
         }
-        assert_eq!(forking.end(), 2);
+        assert_eq!(forking.end().len(), 2);
     }
 }
 
 #[test]
 fn a_forked_process_that_goes_on_without_its_channel_is_ended() {
-    let forking = Forking::start("exec 0</dev/null; exec sleep 600".into());
+    let forking = Forking::start("exec 0</dev/null; exec sleep 30".into());
     let text = call_of(forking.worker()).expect_err("no answer").to_string();
     assert!(text.contains("it closed its channel, went on, and was killed"), "{text}");
+    let ends = forking.end().into_iter().map(|process| process.join().expect("an end").signal());
+    assert_eq!(ends.collect::<Vec<_>>(), [Some(libc::SIGKILL)]);
 }
 
 #[test]
