@@ -1,7 +1,6 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::foreign::Announcement;
 use crate::registry::Registry;
 use crate::worker::{ForeignRequest, Launcher, SameProcess};
 
@@ -59,7 +58,7 @@ impl Workers {
         self,
         registry: &'r Registry,
         seed: u64,
-        foreign: Option<ForeignRequest<Announcement>>,
+        foreign: Option<ForeignRequest>,
     ) -> Box<dyn Launcher + 'r> {
         #[cfg(unix)]
         if self == Workers::ThisProgram

@@ -13,12 +13,17 @@ from .calls import Site, Subject
 from .cuda import Stopwatch
 from .data import Data
 from .declare import VARIANTS, Declined, Variant, find
+from .fork import Server, obstacle
 
 PROTOCOL = 1
 
 
-def serve() -> None:
-    """The last thing in a file of variants: where kbench has started it, it is served; for anybody else, they are listed."""
+def serve(fork: bool = True) -> None:
+    """The last thing in a file of variants: where kbench has started it, it is served; for anybody else, they are listed.
+
+    kbench imports the file once and forks the process for every launch, unless JAX, threads or a device are in use by now.
+    fork=False lets every launch import the file.
+    """
     if sys.argv[1:] != ["--worker"]:
         for variant in VARIANTS:
             types = "all types" if variant.types is None else ", ".join(variant.types)
@@ -30,7 +35,7 @@ def serve() -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
-    Worker(channel).serve()
+    Worker(channel, may_fork=fork).serve()
 
 
 class Failure(Exception):
@@ -44,7 +49,8 @@ class Failure(Exception):
 class Worker:
     """Answers requests until there are no more."""
 
-    def __init__(self, channel: socket.socket):
+    def __init__(self, channel: socket.socket, may_fork: bool = False):
+        self._may_fork = may_fork
         self._lines = channel.makefile("r", encoding="utf-8", newline="\n")
         self._channel = channel
         self._device: Optional[int] = None
@@ -67,6 +73,11 @@ class Worker:
             except Exception as error:  # noqa: BLE001: whatever goes wrong is the row's, and not the run's
                 answer = self._failed(error)
             self._say(answer)
+            if answer.get("forks"):
+                # Whatever comes next has descriptors beside it, which a reader of lines would lose.
+                self._lines.close()
+                channel = Server(self._channel).serve()
+                return None if channel is None else Worker(channel).serve()
 
     def _say(self, answer: dict[str, Any]) -> None:
         self._channel.sendall((json.dumps(answer) + "\n").encode())
@@ -88,10 +99,11 @@ class Worker:
         self._ordinal = request["ordinal"]
         self._device = None if request["off"] else request["ordinal"]
 
-    def _announce(self, _request: dict[str, Any]) -> None:
+    def _announce(self, _request: dict[str, Any]) -> dict[str, Any]:
         self._say({"reply": "about", "text": libraries.versions()})
         for variant in VARIANTS:
             self._say(variant.announcement())
+        return {"reply": "done", "forks": self._may_fork and obstacle() is None}
 
     def _equip(self, request: dict[str, Any]) -> None:
         self._instruments = request["instruments"]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use kbench_tests::{example_command, root};
 
@@ -118,6 +119,7 @@ fn a_foreign_variant_that_breaks_costs_its_row_alone() {
         ("double", "raised TypeError: gives float64 where f32 is expected in `y`"),
         ("raises", "raised ValueError: no luck"),
         ("dies", "its worker `py` ended: SIGABRT"),
+        ("speaks", "ended: it called `exit(3)`; its last words: last words of a variant"),
         ("hangs", "did not return within"),
         ("writes_input", "raised ValueError: output array is read-only"),
         ("tires", "its worker `py` ended: it called `exit(7)`"),
@@ -134,6 +136,63 @@ fn a_foreign_variant_that_breaks_costs_its_row_alone() {
         let of = of_scale.filter(|row| row["variant"] == variant);
         let status: Vec<&str> = of.map(|row| row["status"].as_str()).collect();
         assert_eq!(status, ["ok", "ok"], "{variant}\n{}", done.stderr);
+    }
+}
+
+#[test]
+fn a_file_is_imported_once_for_all_launches_unless_it_cannot_be_forked() {
+    for (foreign, is_forked) in [("", true), ("anew", false), ("threads", false)] {
+        let Some(bench) = Bench::with("variants.py", &format!("imports-{foreign}")) else { return };
+        let (imports, csv) = (bench.folder.join("imports"), bench.folder.join("rows.csv"));
+        let _ = fs::remove_file(&imports);
+        let export = format!("csv={}", csv.display());
+        let flags = ["--bench", "--kernel", "dot", "--no-search", "--launches", "4"];
+        let flags = [&flags[..], &["--budget", "4s", "--export", &export]].concat();
+        let mut command = bench.command(&flags);
+        let done = Finished::of(command.env("FOREIGN", foreign).env("IMPORTS", &imports));
+        done.assert_code(0);
+        assert_eq!(column(&read_csv(&csv), "numpy", "status"), ["ok"]);
+        let imports = fs::read_to_string(imports).expect("it was imported").lines().count();
+        // One to be asked what there is, one to be checked, and one for each launch.
+        let fits = if is_forked { imports == 1 } else { imports > 2 };
+        assert!(fits, "{foreign}: {imports}\n{}", done.stderr);
+    }
+}
+
+/// All processes that one has started, and that these have started.
+fn descendants(process: u32) -> Vec<u32> {
+    let path = format!("/proc/{process}/task/{process}/children");
+    let children = fs::read_to_string(path).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    children.flat_map(|child| [vec![child], descendants(child)].concat()).collect()
+}
+
+#[test]
+fn no_process_outlives_a_controller_that_was_killed() {
+    let Some(bench) = Bench::with("variants.py", "killed") else { return };
+    let flags = ["--bench", "--kernel", "scale", "--no-search", "--timeout", "600s"];
+    let mut command = bench.command(&flags);
+    command.args(["--variant", "scale,hangs"]).env("FOREIGN", "faults");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a bench");
+    let begun = Instant::now();
+    // A worker, the program that forks, and what it has forked; a moment later that hangs.
+    while descendants(child.id()).len() < 3 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "nothing is forked");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::thread::sleep(Duration::from_secs(2));
+    let processes = descendants(child.id());
+    assert!(processes.len() >= 3, "{processes:?}");
+    child.kill().expect("a bench");
+    child.wait().expect("a bench");
+    let lives = |process: &u32| {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+        !status.is_empty() && !status.contains("State:\tZ")
+    };
+    let killed = Instant::now();
+    while processes.iter().any(lives) {
+        assert!(killed.elapsed() < Duration::from_secs(20), "one of {processes:?} goes on");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

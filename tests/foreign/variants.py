@@ -2,6 +2,7 @@
 
 import os
 import sys
+import threading
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "python"))
@@ -71,6 +72,11 @@ if "faults" in os.environ.get("FOREIGN", ""):
         while True:
             pass
 
+    @variant(of="scale", name="speaks", backend="serial")
+    def speaks(x):
+        print("last words of a variant", file=sys.stderr)
+        os._exit(3)
+
     @variant(of="scale", name="writes_input", backend="serial")
     def writes_input(x, s):
         x *= np.float32(s)
@@ -112,5 +118,14 @@ if "slow" in os.environ.get("FOREIGN", ""):
     time.sleep(600)
 
 
+if "IMPORTS" in os.environ:
+    with open(os.environ["IMPORTS"], "a") as file:
+        file.write(f"{os.getpid()}\n")
+
+
+if "threads" in os.environ.get("FOREIGN", ""):
+    threading.Thread(target=threading.Event().wait, daemon=True).start()
+
+
 if __name__ == "__main__":
-    serve()
+    serve(fork="anew" not in os.environ.get("FOREIGN", ""))

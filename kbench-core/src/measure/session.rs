@@ -143,7 +143,6 @@ impl Notes<'_> {
             | Reply::Trying(_)
             | Reply::Compiling { .. }
             | Reply::Ceilings(_)
-            | Reply::Announced(_)
             | Reply::Done(_)
             | Reply::Refused { .. } => {}
         }

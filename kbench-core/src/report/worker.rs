@@ -22,7 +22,7 @@ pub struct WorkerReport {
 impl WorkerReport {
     /// What an announcement says.
     pub(crate) fn of(announcement: &Announcement) -> Self {
-        let Announcement { program, about, variants, unavailable } = announcement;
+        let Announcement { program, about, variants, unavailable, .. } = announcement;
         WorkerReport {
             name: program.name.clone(),
             command: program.command.clone(),

@@ -14,7 +14,7 @@ use crate::accelerator::Accelerator;
 use crate::check::{Coverage, check_plan};
 use crate::crossover::{self, Found, Search, has_contests};
 use crate::environment::{CpuTimes, Throttling};
-use crate::foreign::{Announcement, ForeignProgram};
+use crate::foreign::{Announcement, ForeignProgram, ForeignWorker};
 use crate::infer::Rules;
 use crate::kernel::{Implementation, Mode};
 use crate::measure::{Effort, Isolation, Measured, Pass};
@@ -24,8 +24,8 @@ use crate::report::{Report, RowKey};
 use crate::system::interrupted;
 use crate::watch::{Planned, Watch};
 use crate::worker::{
-    DeviceRequest, Duet, ForeignRequest, Launcher, Reply, Request, SameProcess, USUAL_TIMEOUT,
-    WorkerChecks, profile_rows,
+    DeviceRequest, Duet, ForeignRequest, Launcher, SameProcess, USUAL_TIMEOUT, WorkerChecks,
+    profile_rows,
 };
 use crate::workers::Workers;
 
@@ -164,13 +164,15 @@ pub struct Suite {
     configuration: Configuration,
     /// What foreign workers have announced.
     foreign: Vec<Announcement>,
+    /// Foreign workers that fork a process for every launch.
+    servers: Vec<ForeignWorker>,
 }
 
 impl Suite {
     /// Finds every kernel of the linked crates.
     pub fn discover() -> Result<Self, SuiteError> {
         let (registry, configuration) = (Registry::collect()?, Configuration::default());
-        Ok(Suite { registry, configuration, foreign: Vec::new() })
+        Ok(Suite { registry, configuration, foreign: Vec::new(), servers: Vec::new() })
     }
 
     /// Changes the configuration.
@@ -180,7 +182,8 @@ impl Suite {
     }
 
     /// Starts foreign workers, as they are configured by now, and adds the variants that they announce. One that cannot be had
-    /// is left out, and the report says why.
+    /// is left out, and the report says why. One that can be forked goes on until the suite is dropped or the calling thread
+    /// ends, and is forked for every launch; others are started for every launch.
     ///
     /// ```no_run
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -193,31 +196,23 @@ impl Suite {
     /// # }
     /// ```
     pub fn with_workers(mut self, programs: &[ForeignProgram]) -> Result<Self, SuiteError> {
-        if programs.is_empty() {
-            return Ok(self);
-        }
-        let mut announced: Vec<Announcement> = Vec::new();
-        let workers = self.configuration.workers;
-        let asked = workers.launcher(&self.registry, 0, None).launch(0).and_then(|mut link| {
-            let request = Request::Announce(self.foreign_request(programs.to_vec()));
-            link.ask(&request, &mut |reply| {
-                if let Reply::Announced(announcement) = reply {
-                    announced.push(announcement);
-                }
-            })
-        });
-        for program in &programs[announced.len().min(programs.len())..] {
-            let why =
-                asked.as_ref().err().map_or("nothing was heard of it".into(), ToString::to_string);
-            let (program, about, variants) = (program.clone(), None, Vec::new());
-            announced.push(Announcement { program, about, variants, unavailable: Some(why) });
-        }
+        let Configuration { device, timeout, .. } = &self.configuration;
+        let (device, timeout) = ((device.ordinal, device.off), *timeout);
+        // Side by side: importing libraries takes seconds.
+        let start = |program: &ForeignProgram| {
+            let worker = ForeignWorker::announcing(program.clone(), device, timeout);
+            worker.summon();
+            worker
+        };
+        let servers: Vec<ForeignWorker> = programs.iter().map(start).collect();
+        let mut announced: Vec<Announcement> =
+            servers.iter().map(ForeignWorker::announcement).collect();
         for announcement in announced.iter_mut().filter(|a| a.program.is_shared) {
             announcement.variants.retain(|variant| self.registry.has(&variant.of));
         }
-        let Configuration { device, timeout, .. } = &self.configuration;
-        self.registry.enlist(&announced, (device.ordinal, device.off), *timeout)?;
+        self.registry.enlist(&announced, device, timeout)?;
         self.foreign.extend(announced);
+        self.servers.extend(servers);
         Ok(self)
     }
 
@@ -226,18 +221,21 @@ impl Suite {
         &self.foreign
     }
 
-    fn foreign_request<T>(&self, workers: Vec<T>) -> ForeignRequest<T> {
-        let Configuration { device, timeout, .. } = &self.configuration;
-        let (device, timeout_seconds) = (device.clone(), timeout.as_secs_f64());
-        ForeignRequest { workers, device, timeout_seconds }
-    }
-
     /// Where workers come from.
     fn launcher(&self, order_seed: u64) -> Box<dyn Launcher + '_> {
+        let Configuration { device, timeout, workers: own, .. } = &self.configuration;
+        let (device, timeout_seconds) = (device.clone(), timeout.as_secs_f64());
         let available = self.foreign.iter().filter(|worker| worker.unavailable.is_none());
-        let available: Vec<Announcement> = available.cloned().collect();
-        let foreign = (!available.is_empty()).then(|| self.foreign_request(available));
-        self.configuration.workers.launcher(&self.registry, order_seed, foreign)
+        let workers: Vec<Announcement> = available.cloned().collect();
+        let foreign = ForeignRequest { workers, device, timeout_seconds };
+        let foreign = Some(foreign).filter(|foreign| !foreign.workers.is_empty());
+        own.launcher(&self.registry, order_seed, foreign)
+    }
+
+    /// How the processors have spent their time; that of foreign workers is of this run.
+    fn cpu_times(&self) -> Option<CpuTimes> {
+        let processes: Vec<u32> = self.servers.iter().filter_map(ForeignWorker::process).collect();
+        CpuTimes::read_with(&processes)
     }
 
     /// All kernels, selected or not.
@@ -288,7 +286,7 @@ impl Suite {
         let mut record = Record::begin(&self.foreign);
         record.seconds.budget = effort.budget.as_secs_f64();
         watch.planned(Planned { rows, launches: None, seconds: record.seconds.budget });
-        let (before, throttled) = (CpuTimes::read(), Throttling::read());
+        let (before, throttled) = (self.cpu_times(), Throttling::read());
         let older = configuration.past.as_ref();
         let older = older.and_then(|past| workers.launcher_of(&past.program, order_seed));
         let duet =
@@ -309,7 +307,7 @@ impl Suite {
         stages.complete(&mut first, rules);
         let found = search.map(|search| crossover::search(&first, search, *rules, &mut stages));
         record.device = accelerator.report(&first.plan, &first.measured, launcher.as_ref(), device);
-        let usage = before.and_then(|before| CpuTimes::read()?.usage_since(&before));
+        let usage = before.and_then(|before| self.cpu_times()?.usage_since(&before));
         record.conduct.others = usage.as_ref().map(|usage| usage.others);
         record.conduct.steal_share = usage.as_ref().map(|usage| usage.steal_share);
         record.conduct.throttling = Throttling::read().since(throttled);
@@ -420,7 +418,7 @@ mod tests {
         let effort = Effort { budget: Duration::from_secs(1), ..Effort::quick() };
         let configuration = Configuration { effort, search: None, ..Configuration::default() };
         let (registry, foreign) = (Registry::of(variants).expect("fine"), Vec::new());
-        let suite = Suite { registry, configuration, foreign };
+        let suite = Suite { registry, configuration, foreign, servers: Vec::new() };
         let mut journal = Eager::default();
         let whole = suite.run_watched(&mut (), &mut journal).expect("a report");
         assert_eq!(whole.unfinished, None);

@@ -28,7 +28,7 @@ pub struct CpuTimes {
     pub idle: u64,
     /// Time in which the hypervisor ran something else.
     pub steal: u64,
-    /// Time that this process has used, and those of its children that have ended.
+    /// Time that this process has used, those of its children that have ended, and processes that were named.
     pub own: u64,
     /// Logical processors of the machine.
     pub processors: u64,
@@ -46,12 +46,19 @@ pub struct Usage {
 impl CpuTimes {
     /// Looks at the counters, where the system has them.
     pub fn read() -> Option<Self> {
-        Self::read_below(&Root::machine())
+        Self::read_with(&[])
     }
 
-    fn read_below(root: &Root) -> Option<Self> {
+    /// The same, where the time of some processes and of all that they have started is this one's as well.
+    pub fn read_with(processes: &[u32]) -> Option<Self> {
+        Self::read_below(&Root::machine(), processes)
+    }
+
+    fn read_below(root: &Root, processes: &[u32]) -> Option<Self> {
         // The own time first: what passes between the two counts as others', if little enough not to matter.
         let own = root.text("proc/self/stat").and_then(|stat| own_ticks(&stat))?;
+        let theirs = processes.iter().map(|process| family_ticks(root, *process));
+        let own = theirs.fold(own, u64::saturating_add);
         Self::parse(&root.text("proc/stat")?, own)
     }
 
@@ -98,6 +105,14 @@ fn own_ticks(stat: &str) -> Option<u64> {
     (ticks.len() == 4).then(|| sum(&ticks))
 }
 
+/// Time of a process, of its children that have ended, and of those that run.
+fn family_ticks(root: &Root, process: u32) -> u64 {
+    let own = root.text(format!("proc/{process}/stat")).and_then(|stat| own_ticks(&stat));
+    let children = root.text(format!("proc/{process}/task/{process}/children")).unwrap_or_default();
+    let children = children.split_whitespace().filter_map(|child| child.parse().ok());
+    children.fold(own.unwrap_or(0), |sum, child| sum.saturating_add(family_ticks(root, child)))
+}
+
 /// The sum of counters, which some kernels let run below zero: such a one is huge.
 fn sum(ticks: &[u64]) -> u64 {
     ticks.iter().fold(0, |sum, ticks| sum.saturating_add(*ticks))
@@ -121,7 +136,8 @@ mod tests {
     #[test]
     fn counters_are_read_in_full_or_not_at_all() {
         let read = |stat, own| {
-            CpuTimes::read_below(&Fake::new(&[("proc/stat", stat), ("proc/self/stat", own)]).root())
+            let fake = Fake::new(&[("proc/stat", stat), ("proc/self/stat", own)]);
+            CpuTimes::read_below(&fake.root(), &[])
         };
         let expected = CpuTimes { total: 2040, idle: 1220, steal: 50, own: 50, processors: 2 };
         assert_eq!(read(STAT, SELF), Some(expected));
@@ -129,6 +145,25 @@ mod tests {
             assert_eq!(read(stat, SELF), None, "{stat}");
         }
         assert_eq!([read(STAT, ""), read(STAT, "42 (x) R 1 1")], [None; 2]);
+    }
+
+    #[test]
+    fn time_of_named_processes_and_of_all_that_they_have_started_is_own_time() {
+        let fake = Fake::new(&[
+            ("proc/stat", STAT),
+            ("proc/self/stat", SELF),
+            ("proc/7/stat", SELF),
+            ("proc/7/task/7/children", "8 9 "),
+            ("proc/8/stat", SELF),
+            ("proc/8/task/8/children", ""),
+            ("proc/9/task/9/children", "10"),
+            ("proc/10/stat", SELF),
+        ]);
+        let own = |processes| CpuTimes::read_below(&fake.root(), processes).map(|times| times.own);
+        assert_eq!(
+            [own(&[]), own(&[8]), own(&[7]), own(&[11])].map(Option::unwrap),
+            [50, 100, 200, 50]
+        );
     }
 
     #[test]

@@ -124,7 +124,10 @@ pub(super) enum Answer {
     /// Calls were timed.
     Sampled(SampledCalls),
     /// What was asked for is done.
-    Done,
+    Done {
+        /// Whether the process can be forked from now on.
+        forks: bool,
+    },
     /// It went wrong.
     Failed {
         failure: String,
@@ -148,7 +151,7 @@ impl Answer {
             Answer::Variant(_) => "variant",
             Answer::Called(_) => "called",
             Answer::Sampled(_) => "sampled",
-            Answer::Done => "done",
+            Answer::Done { .. } => "done",
             Answer::Failed { .. } => "failed",
             Answer::Declined { .. } => "declined",
         }

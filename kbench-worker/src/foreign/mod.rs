@@ -1,11 +1,13 @@
 //! Variants that other programs implement, in whatever language.
 //!
-//! A *foreign worker* is a program that knows variants of kernels by name. It is started by a worker of ours, which makes the
-//! data, hands it over in a file that both see, and asks for calls and for samples as it would of a function of its own: so
+//! A *foreign worker* is a program that knows variants of kernels by name. It is started by a worker of ours, or forked for it by
+//! one that the controller has started and that has loaded everything. The worker of ours makes the data, hands it over in a file that both see, and asks for calls and for samples as it would of a function of its own: so
 //! foreign variants are checked by the same gate, timed in the same blocks and judged by the same test as all others, and only
 //! one process is active at a time. What is said is in `docs/worker-protocol.md`.
 
 mod exchange;
+#[cfg(unix)]
+mod forked;
 mod message;
 #[cfg(unix)]
 mod partner;
@@ -23,6 +25,15 @@ pub use worker::ForeignWorker;
 
 /// Version of what is said to foreign workers; grows when one of the former version would misunderstand it.
 pub const FOREIGN_PROTOCOL: u32 = 1;
+
+/// Where the process of a foreign worker belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// In the group of this process, with which it ends.
+    Within,
+    /// In a group of its own: it is there for many processes, and ends before this one does.
+    Apart,
+}
 
 #[cfg(all(test, unix))]
 mod tests;

@@ -1,15 +1,17 @@
 //! The process of a foreign worker, and the channel to it.
 
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, PipeWriter, Write};
 use std::net::Shutdown;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use super::ForeignProgram;
+use super::forked::Forked;
 use super::message::{Answer, Ask};
-use crate::system::{Heard, Lines, Output, ending, interrupted};
+use super::{ForeignProgram, Place};
+use crate::system::descriptors::handed_down;
+use crate::system::{Heard, Lines, Output, ProcessGroup, ending, interrupted};
 
 /// The argument that makes a program a worker.
 const ARGUMENT: &str = "--worker";
@@ -49,27 +51,69 @@ pub(super) enum Trouble {
     Nonsense { asked: &'static str, line: String, error: Option<serde_json::Error> },
 }
 
+/// A program that has loaded everything, and forks a process for each of its users.
+pub(super) struct Server(UnixStream);
+
+impl Server {
+    /// The one whose socket this process has by a number.
+    pub(super) fn handed_down(number: i32) -> Option<Self> {
+        handed_down(number).ok().map(Server)
+    }
+}
+
+/// The process of a foreign worker.
+enum Body {
+    /// A child in the group of this process.
+    Child(Child),
+    /// A child that leads a group of its own.
+    Group(ProcessGroup),
+    /// A process that its program has forked, in the group of this one.
+    Forked(Forked),
+}
+
+impl Body {
+    /// How it ended; none while it runs.
+    fn ended(&mut self) -> Option<String> {
+        let words = |status: ExitStatus| ending::of_status(status);
+        match self {
+            Body::Child(child) => child.try_wait().ok().flatten().map(words),
+            Body::Group(group) => group.wait(Duration::ZERO).map(words),
+            Body::Forked(forked) => forked.ended().map(str::to_owned),
+        }
+    }
+
+    fn kill(&mut self) {
+        match self {
+            Body::Child(child) => {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+            Body::Group(group) => group.kill(),
+            Body::Forked(forked) => forked.kill(),
+        }
+    }
+}
+
 /// A foreign worker that was started.
 pub(super) struct Partner {
-    child: Child,
+    body: Body,
     asks: UnixStream,
     answers: Lines,
     output: Output,
 }
 
 impl Partner {
-    /// Starts the program, which finds no device where all are left alone. It belongs to the group of this process, and ends
-    /// with it.
-    pub(super) fn start(program: &ForeignProgram, off: bool) -> Result<Self, Trouble> {
-        let start = || -> io::Result<Self> {
+    /// Starts the program, which finds no device where all are left alone.
+    pub(super) fn start(
+        program: &ForeignProgram,
+        off: bool,
+        place: Place,
+    ) -> Result<Self, Trouble> {
+        let start = |theirs: UnixStream, printed: PipeWriter| -> io::Result<Body> {
             let (word, rest) = program
                 .command
                 .split_first()
                 .ok_or_else(|| io::Error::new(ErrorKind::InvalidInput, "its command is empty"))?;
-            let (asks, theirs) = UnixStream::pair()?;
-            asks.set_read_timeout(Some(TICK))?;
-            let answers = Lines::of(asks.try_clone()?);
-            let (pipe, printed) = io::pipe()?;
             let mut command = Command::new(word);
             command.args(rest).arg(ARGUMENT).stdin(Stdio::from(OwnedFd::from(theirs)));
             command.stdout(printed.try_clone()?).stderr(printed);
@@ -81,12 +125,41 @@ impl Partner {
             });
             let named =
                 |error: io::Error| io::Error::new(error.kind(), format!("`{word}`: {error}"));
-            let child = command.spawn().map_err(named)?;
-            drop(command);
-            let output = Output::of(pipe);
-            Ok(Partner { child, asks, answers, output })
+            match place {
+                Place::Within => command.spawn().map(Body::Child),
+                Place::Apart => ProcessGroup::start_bound(&mut command).map(Body::Group),
+            }
+            .map_err(named)
         };
-        start().map_err(Trouble::Start)
+        Partner::with(start).map_err(Trouble::Start)
+    }
+
+    /// Has a process forked by a program.
+    pub(super) fn fork(server: &Server) -> io::Result<Self> {
+        Partner::with(|theirs, printed| Forked::of(&server.0, theirs, printed).map(Body::Forked))
+    }
+
+    /// A process that is given a channel and a place to print to.
+    fn with(start: impl FnOnce(UnixStream, PipeWriter) -> io::Result<Body>) -> io::Result<Self> {
+        let (asks, theirs) = UnixStream::pair()?;
+        asks.set_read_timeout(Some(TICK))?;
+        let answers = Lines::of(asks.try_clone()?);
+        let (pipe, printed) = io::pipe()?;
+        let body = start(theirs, printed)?;
+        Ok(Partner { body, asks, answers, output: Output::of(pipe) })
+    }
+
+    /// The number of the channel to it in this process.
+    pub(super) fn descriptor(&self) -> i32 {
+        self.asks.as_raw_fd()
+    }
+
+    /// The number of its process, where it leads a group.
+    pub(super) fn leader(&self) -> Option<u32> {
+        match &self.body {
+            Body::Group(group) => Some(group.id()),
+            Body::Child(_) | Body::Forked(_) => None,
+        }
     }
 
     /// Asks for something, and hears all answers but the last one; gives the last one.
@@ -133,33 +206,29 @@ impl Partner {
         match self.answers.next(LONGEST_ANSWER) {
             Heard::Line(line) => Ok(Some(line)),
             // Processes that it has started may keep the channel open.
-            Heard::Nothing if matches!(self.child.try_wait(), Ok(None)) => Ok(None),
+            Heard::Nothing if self.body.ended().is_none() => Ok(None),
             Heard::Nothing | Heard::End => Err(self.ended()),
         }
     }
 
     fn ended(&mut self) -> Trouble {
-        let status = self.part();
-        let how = match status {
-            Some(status) => ending::of_status(status),
-            None => "it closed its channel, went on, and was killed".to_owned(),
-        };
+        let killed = || "it closed its channel, went on, and was killed".to_owned();
+        let how = self.part().unwrap_or_else(killed);
         Trouble::Ended { how, words: self.output.last_words(ECHO) }
     }
 
     /// Closes the channel and waits for the end of the process, which is ended if it takes too long; gives how it ended by
     /// itself.
-    fn part(&mut self) -> Option<std::process::ExitStatus> {
+    fn part(&mut self) -> Option<String> {
         let _ = self.asks.shutdown(Shutdown::Both);
         let begun = Instant::now();
         while begun.elapsed() < FAREWELL {
-            if let Ok(Some(status)) = self.child.try_wait() {
-                return Some(status);
+            if let Some(how) = self.body.ended() {
+                return Some(how);
             }
             std::thread::sleep(Duration::from_millis(1));
         }
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.body.kill();
         None
     }
 }

@@ -38,6 +38,10 @@ pub struct Announcement {
     pub variants: Vec<AnnouncedVariant>,
     /// Why it has none.
     pub unavailable: Option<String>,
+    /// The number of a descriptor by which the process that starts launches, and those that it starts, ask the program to
+    /// fork; none when it is to be started anew.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<i32>,
 }
 
 /// One variant, as its program announces it.

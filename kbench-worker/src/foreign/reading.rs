@@ -12,6 +12,12 @@ struct About {
 }
 
 #[derive(Deserialize)]
+struct Finish {
+    #[serde(default)]
+    forks: bool,
+}
+
+#[derive(Deserialize)]
 struct Failure {
     failure: String,
     #[serde(default)]
@@ -35,7 +41,10 @@ impl Answer {
             "variant" => Answer::Variant(read(&line)?),
             "called" => Answer::Called(read(&line)?),
             "sampled" => Answer::Sampled(read(&line)?),
-            "done" => Answer::Done,
+            "done" => {
+                let Finish { forks } = read(&line)?;
+                Answer::Done { forks }
+            }
             "failed" => {
                 let Failure { failure, ends } = read(&line)?;
                 Answer::Failed { failure, ends }

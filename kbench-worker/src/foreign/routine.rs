@@ -156,7 +156,7 @@ impl Routine for ForeignRoutine {
         let (number, exchange) = self.hold(data)?;
         let ask = Ask::Fetch(self.target(number, caller));
         match self.worker.ask(&ask)? {
-            Answer::Done => self.import(data, &exchange),
+            Answer::Done { .. } => self.import(data, &exchange),
             other => Err(self.worker.astray(&ask, &other)),
         }
     }
@@ -196,7 +196,7 @@ impl ForeignRoutine {
             operands: exchange.operands.clone(),
         });
         match self.worker.ask(&ask)? {
-            Answer::Done => exchange.hide(),
+            Answer::Done { .. } => exchange.hide(),
             other => return Err(self.worker.astray(&ask, &other)),
         }
         let exchange = Rc::new(exchange);

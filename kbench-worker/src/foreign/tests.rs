@@ -1,6 +1,12 @@
 //! Foreign workers that are shell scripts: standard input is the channel, in both directions.
 
-use std::time::Duration;
+use std::io::{PipeWriter, Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use super::*;
 use crate::check::Gate;
@@ -9,6 +15,7 @@ use crate::kernel::{
 };
 use crate::registry::Registry;
 use crate::registry::fixtures::{Double, base, right, variant_of_double};
+use crate::system::descriptors::receive;
 use crate::worker::{PROTOCOL, Request, Worker};
 
 fn program(script: &str) -> ForeignProgram {
@@ -94,7 +101,7 @@ fn a_worker_that_cannot_be_had_says_why() {
 }
 
 fn program_that_sleeps() -> ForeignProgram {
-    program("sleep 600")
+    program("exec sleep 600")
 }
 
 #[test]
@@ -240,6 +247,7 @@ fn nothing_is_measured_while_a_worker_begins() {
         about: None,
         variants: vec![variant],
         unavailable: None,
+        server: None,
     };
     let mut registry = Registry::of([base()]).expect("one kernel");
     registry.enlist(&[announcement], (0, false), Duration::from_secs(20)).expect("it fits");
@@ -255,4 +263,154 @@ fn nothing_is_measured_while_a_worker_begins() {
     });
     let _ = std::fs::remove_file(&flag);
     assert_eq!(has_begun, Some(true), "it has begun before anything is said to be called");
+}
+
+/// A program that has loaded everything: a thread, with a new shell for every process that it is to fork.
+struct Forking {
+    control: UnixStream,
+    thread: JoinHandle<Vec<JoinHandle<ExitStatus>>>,
+}
+
+impl Forking {
+    fn start(script: String) -> Self {
+        let (control, theirs) = UnixStream::pair().expect("a socket");
+        let thread = std::thread::spawn(move || {
+            let mut forks = Vec::new();
+            while let Some((message, [channel, output, lifeline])) = receive(&theirs) {
+                let message: serde_json::Value =
+                    serde_json::from_slice(&message).expect("a request");
+                assert_eq!(
+                    (&message["request"], message["group"].is_i64()),
+                    (&"fork".into(), true)
+                );
+                let script = script.clone();
+                forks.push(std::thread::spawn(move || {
+                    live(&script, channel, PipeWriter::from(output), UnixStream::from(lifeline))
+                }));
+            }
+            forks
+        });
+        Forking { control, thread }
+    }
+
+    /// A worker whose processes are forked; its program cannot be started.
+    fn worker(&self) -> &'static ForeignWorker {
+        let program = ForeignProgram::new("forking", vec!["/no/such/program".into()]);
+        let worker = ForeignWorker::new(program, (0, false), Duration::from_secs(20));
+        Box::leak(Box::new(worker.forked_by(Some(self.control.as_raw_fd()))))
+    }
+
+    /// Ends it; gives the processes that it has forked.
+    fn end(self) -> Vec<JoinHandle<ExitStatus>> {
+        self.control.shutdown(std::net::Shutdown::Both).expect("open");
+        self.thread.join().expect("a program")
+    }
+}
+
+/// The life of one process: it ends by itself, or when its lifeline is closed; gives how.
+fn live(
+    script: &str,
+    channel: OwnedFd,
+    output: PipeWriter,
+    mut lifeline: UnixStream,
+) -> ExitStatus {
+    let mut command = Command::new("sh");
+    command.args(["-c", script]).stdin(Stdio::from(channel)).stdout(Stdio::null()).stderr(output);
+    let mut child = command.spawn().expect("a shell");
+    drop(command);
+    lifeline.write_all(b"{\"reply\":\"forked\"}\n").expect("room");
+    lifeline.set_read_timeout(Some(Duration::from_millis(5))).expect("a time");
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a child") {
+            break status;
+        }
+        if matches!(lifeline.read(&mut [0]), Ok(0)) {
+            child.kill().expect("a child");
+            break child.wait().expect("a child");
+        }
+    };
+    let ended = match (status.signal(), status.code()) {
+        (Some(signal), _) => format!("{{\"reply\":\"ended\",\"signal\":{signal}}}\n"),
+        (None, code) => format!("{{\"reply\":\"ended\",\"code\":{}}}\n", code.expect("a code")),
+    };
+    let _ = lifeline.write_all(ended.as_bytes());
+    status
+}
+
+fn call_of(worker: &'static ForeignWorker) -> Result<(), Fault> {
+    let (of, name, queue) = ("double".into(), "script".into(), None);
+    let (kernel, backend) = (Double::ENTRY, Backend::Serial);
+    let variant = Box::leak(Box::new(ForeignVariant { worker, kernel, of, name, backend, queue }));
+    let mut data = Double::ENTRY.definition.data(&[4], 1);
+    let caller = Caller::Foreign(Mode::Warm, None);
+    variant.routine().call(data.as_mut(), &caller).map(|_| ())
+}
+
+#[test]
+fn a_process_is_forked_for_every_launch_where_the_program_can_do_that() {
+    let forking = Forking::start(script(&[("call", r#"say '{"reply":"called"}'"#)]));
+    for launch in 0..2 {
+        // Every launch is a process of its own elsewhere.
+        let worker = forking.worker();
+        assert_eq!((call_of(worker), call_of(worker)), (Ok(()), Ok(())), "{launch}");
+    }
+    assert_eq!(forking.end().len(), 2);
+}
+
+#[test]
+fn a_row_is_told_how_a_forked_process_ended_and_the_next_one_is_forked_again() {
+    for (end, reason) in [
+        ("echo out of luck >&2; kill -SEGV $$", "its worker `forking` ended: SIGSEGV"),
+        ("echo out of luck >&2; exit 7", "its worker `forking` ended: it called `exit(7)`"),
+    ] {
+        let forking = Forking::start(script(&[("call", end)]));
+        let worker = forking.worker();
+        for _ in 0..2 {
+            let text = call_of(worker).expect_err("it ends").to_string();
+            assert!(
+                text.contains(reason) && text.contains("its last words: out of luck"),
+                "{text}"
+            );
+        }
+        assert_eq!(forking.end().len(), 2);
+    }
+}
+
+#[test]
+fn a_forked_process_that_goes_on_without_its_channel_is_ended() {
+    let forking = Forking::start("exec 0</dev/null; exec sleep 30".into());
+    let text = call_of(forking.worker()).expect_err("no answer").to_string();
+    assert!(text.contains("it closed its channel, went on, and was killed"), "{text}");
+    let ends = forking.end().into_iter().map(|process| process.join().expect("an end").signal());
+    assert_eq!(ends.collect::<Vec<_>>(), [Some(libc::SIGKILL)]);
+}
+
+#[test]
+fn a_program_that_does_not_fork_any_more_is_started_anew() {
+    let (control, theirs) = UnixStream::pair().expect("a socket");
+    drop(theirs);
+    let answers = script(&[("call", r#"say '{"reply":"called"}'"#)]);
+    let worker = ForeignWorker::new(program(&answers), (0, false), Duration::from_secs(20));
+    let worker = Box::leak(Box::new(worker.forked_by(Some(control.as_raw_fd()))));
+    assert_eq!(call_of(worker), Ok(()));
+}
+
+#[test]
+fn a_program_that_can_be_forked_goes_on_and_any_other_ends() {
+    let answers = |done: &str| script(&[("announce", &format!("say '{done}'"))]);
+    let announcing = |done: &str| {
+        let program = program(&answers(done));
+        ForeignWorker::announcing(program, (0, false), Duration::from_secs(20))
+    };
+    let plain = announcing(r#"{"reply":"done"}"#);
+    assert_eq!((plain.announcement().server, plain.process()), (None, None));
+    let forking = announcing(r#"{"reply":"done","forks":true}"#);
+    assert!(forking.announcement().server.is_some());
+    let process = forking.process().expect("it goes on");
+    drop(forking);
+    let begun = Instant::now();
+    while cfg!(target_os = "linux") && std::fs::exists(format!("/proc/{process}")).unwrap_or(true) {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{process} goes on");
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::message::{Answer, Ask, Target};
-use super::partner::{Partner, Trouble};
-use super::{Announcement, FOREIGN_PROTOCOL, ForeignProgram};
+use super::partner::{Partner, Server, Trouble};
+use super::{Announcement, FOREIGN_PROTOCOL, ForeignProgram, Place};
 use crate::kernel::Fault;
 
 /// A program that implements variants, and its process if it has one.
@@ -15,12 +15,15 @@ pub struct ForeignWorker {
     device: (usize, bool),
     /// How long it may take to begin.
     patience: Duration,
+    place: Place,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
     partner: Option<Partner>,
+    /// Who forks its processes.
+    server: Option<Server>,
     /// Whether it is ready.
     has_begun: bool,
     /// Why it cannot be had.
@@ -41,10 +44,26 @@ struct State {
 impl ForeignWorker {
     /// A program that is started when it is needed, for a device by its number, unless all of them are left alone.
     pub fn new(program: ForeignProgram, device: (usize, bool), patience: Duration) -> Self {
-        ForeignWorker { program, device, patience, state: Mutex::default() }
+        ForeignWorker { program, device, patience, place: Place::Within, state: Mutex::default() }
     }
 
-    /// Starts it and asks what it implements.
+    /// A program that is asked what it implements, and may fork processes for others as long as this lives.
+    pub fn announcing(program: ForeignProgram, device: (usize, bool), patience: Duration) -> Self {
+        ForeignWorker { place: Place::Apart, ..ForeignWorker::new(program, device, patience) }
+    }
+
+    /// A program whose processes are forked by one that this process has a descriptor of, if it has one.
+    pub(crate) fn forked_by(self, server: Option<i32>) -> Self {
+        self.state().server = server.and_then(Server::handed_down);
+        self
+    }
+
+    /// The process that forks others, if there is one.
+    pub fn process(&self) -> Option<u32> {
+        self.state().partner.as_ref()?.leader()
+    }
+
+    /// Starts it and asks what it implements. One that can be forked goes on; any other ends.
     pub fn announcement(&self) -> Announcement {
         let (mut about, mut variants) = (None, Vec::new());
         let mut state = self.state();
@@ -56,12 +75,17 @@ impl ForeignWorker {
                     _ => {}
                 }
             });
+        let forks = matches!(answer, Ok(Answer::Done { forks: true }));
         let is_done = |answer| done(answer, &Ask::Announce).map_err(|why| self.fault(why));
         let unavailable = answer.and_then(is_done).err().map(|why| why.to_string());
         if unavailable.is_some() {
             variants.clear();
         }
-        Announcement { program: self.program.clone(), about, variants, unavailable }
+        if !forks {
+            state.partner = None;
+        }
+        let server = state.partner.as_ref().map(Partner::descriptor);
+        Announcement { program: self.program.clone(), about, variants, unavailable, server }
     }
 
     /// Its name.
@@ -182,9 +206,16 @@ impl ForeignWorker {
             return Err(Fault::Foreign { text: why.clone(), ends: false });
         }
         if state.partner.is_none() {
-            let started = Partner::start(&self.program, self.device.1)
-                .map_err(|why| self.give_up(state, &why))?;
-            state.partner = Some(started);
+            let forked = state.server.as_ref().and_then(|server| Partner::fork(server).ok());
+            let started = match forked {
+                Some(forked) => Ok(forked),
+                None => {
+                    // One that did not fork once is not waited for again.
+                    state.server = None;
+                    Partner::start(&self.program, self.device.1, self.place)
+                }
+            };
+            state.partner = Some(started.map_err(|why| self.give_up(state, &why))?);
             (state.has_begun, state.is_equipped) = (false, false);
             state.starts += 1;
             state.released.clear();
@@ -244,7 +275,7 @@ impl ForeignWorker {
 /// What an answer means to something that is either done or not.
 fn done(answer: Answer, ask: &Ask<'_>) -> Result<(), Trouble> {
     match answer {
-        Answer::Done => Ok(()),
+        Answer::Done { .. } => Ok(()),
         answer => Err(unexpected(ask, &answer)),
     }
 }

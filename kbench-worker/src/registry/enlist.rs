@@ -41,7 +41,8 @@ impl Registry {
                     // Entries are constants to all others; these live as long as the process, too.
                     let program = || announcement.program.clone();
                     let leak = || -> &'static ForeignWorker {
-                        Box::leak(Box::new(ForeignWorker::new(program(), device, patience)))
+                        let worker = ForeignWorker::new(program(), device, patience);
+                        Box::leak(Box::new(worker.forked_by(announcement.server)))
                     };
                     let worker = worker.get_or_insert_with(leak);
                     let kernel = &mut self.kernels[instance];
@@ -179,9 +180,9 @@ mod tests {
         };
         change(&mut variant);
         let program = ForeignProgram::new("mine", vec![]);
-        let (about, unavailable) = (None, None);
+        let (about, unavailable, server) = (None, None, None);
         let variants = vec![variant];
-        let announcement = Announcement { program, about, variants, unavailable };
+        let announcement = Announcement { program, about, variants, unavailable, server };
         let mut registry = Registry::of([base()]).expect("one kernel");
         registry.enlist(&[announcement], (0, false), Duration::from_secs(1))?;
         Ok(registry)

@@ -3,11 +3,17 @@
 //! What is counted is what the system limits: private memory that can be written, whether it was touched or not.
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{confine, in_use};
+pub(crate) use linux::{confine, in_use, limit};
 
 /// Nobody tells here.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn in_use() -> Option<usize> {
+    None
+}
+
+/// There is no such limit here.
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(crate) fn limit() -> Option<u64> {
     None
 }
 
@@ -31,6 +37,14 @@ mod linux {
     fn page_size() -> Option<usize> {
         // SAFETY: a number in, a number out.
         usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).ok()
+    }
+
+    /// Bytes that this process may take; none when there is no limit.
+    pub(crate) fn limit() -> Option<u64> {
+        let mut limits = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: the system writes one structure of two numbers, which lives on this stack.
+        let told = unsafe { libc::getrlimit(libc::RLIMIT_DATA, &mut limits) };
+        (told == 0 && limits.rlim_cur != libc::RLIM_INFINITY).then_some(limits.rlim_cur)
     }
 
     /// Lets this process take so many bytes more, and no others; and lets it be the first that the system ends when memory
@@ -84,6 +98,7 @@ mod tests {
             return;
         }
         confine(64 << 20);
+        assert!(limit().is_some_and(|bytes| bytes > 64 << 20));
         // Nothing is written to it, so that no memory is taken where it is granted.
         let is_granted = |bytes| black_box(&mut Vec::<u8>::new()).try_reserve_exact(bytes).is_ok();
         assert!(is_granted(16 << 20) && !is_granted(256 << 20));

@@ -6,6 +6,8 @@
 
 pub(crate) mod cpu;
 #[cfg(unix)]
+pub(crate) mod descriptors;
+#[cfg(unix)]
 pub(crate) mod ending;
 mod interrupt;
 #[cfg(unix)]
@@ -24,6 +26,7 @@ pub(crate) use lines::{Heard, Lines, is_pause};
 pub(crate) use output::Output;
 #[cfg(unix)]
 pub(crate) use process_group::{
-    ProcessGroup, end_others_of_own_group, exit_at_once, release_stdin, wait_for_children,
+    ProcessGroup, end_others_of_own_group, exit_at_once, own_group, release_stdin,
+    wait_for_children,
 };
 pub(crate) use threads::count as threads;

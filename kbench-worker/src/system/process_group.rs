@@ -36,6 +36,25 @@ impl ProcessGroup {
         Ok(group)
     }
 
+    /// Starts a command whose process the system ends with the thread that starts it, where it can. Not even a process that is
+    /// killed leaves it behind.
+    pub(crate) fn start_bound(command: &mut Command) -> io::Result<Self> {
+        #[cfg(target_os = "linux")]
+        // SAFETY: between fork and exec the process calls nothing but `prctl`, which may be called there.
+        unsafe {
+            command.pre_exec(|| {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                Ok(())
+            });
+        }
+        ProcessGroup::start(command)
+    }
+
+    /// The number of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for the end of the process, and ends what it leaves behind; none when it takes longer than one would wait.
     pub(crate) fn wait(&mut self, patience: Duration) -> Option<ExitStatus> {
         if !self.ends_within(patience) {
@@ -99,6 +118,12 @@ impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.sweep();
     }
+}
+
+/// The number of this process's group.
+pub(crate) fn own_group() -> i32 {
+    // SAFETY: a number out.
+    unsafe { libc::getpgrp() }
 }
 
 /// Asks all other processes of this one's group to end, if it leads one: those that a kernel has started.

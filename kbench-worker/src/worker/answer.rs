@@ -16,7 +16,6 @@ use super::sentinel::Sentinels;
 use super::subject::{Names, Pools, Subject, subject, summon};
 use super::watchdog::Vigil;
 use super::{Order, block};
-use crate::foreign::{Announcement, ForeignProgram, ForeignWorker};
 use crate::kernel::{Fault, forget_last_words};
 use crate::registry::Registry;
 use crate::system::cpu;
@@ -109,10 +108,6 @@ impl<'r> Worker<'r> {
                 self.profile(say);
                 None
             }
-            Request::Announce(request) => {
-                announce_programs(request, say);
-                None
-            }
             Request::Enlist(request) => self.enlist(request).err(),
             Request::Ceilings(device) => {
                 self.devices.choose(device);
@@ -136,7 +131,7 @@ impl<'r> Worker<'r> {
     }
 
     /// Knows what other programs implement from now on.
-    fn enlist(&mut self, request: &ForeignRequest<Announcement>) -> Result<(), String> {
+    fn enlist(&mut self, request: &ForeignRequest) -> Result<(), String> {
         let mut registry = self.registry.clone();
         let device = (request.device.ordinal, request.device.off);
         let enlisted = registry.enlist(&request.workers, device, request.patience());
@@ -385,18 +380,6 @@ impl<'r> Worker<'r> {
         }
         visited.block
     }
-}
-
-/// Starts other programs side by side, and tells what each implements.
-fn announce_programs(request: &ForeignRequest<ForeignProgram>, say: &mut Say<'_>) {
-    let device = (request.device.ordinal, request.device.off);
-    let start = |program: &ForeignProgram| {
-        let worker = ForeignWorker::new(program.clone(), device, request.patience());
-        worker.summon();
-        worker
-    };
-    let workers: Vec<ForeignWorker> = request.workers.iter().map(start).collect();
-    workers.iter().for_each(|worker| say(Reply::Announced(worker.announcement())));
 }
 
 /// Says what is about to be called, to the controller and to whoever looks at the clock.

@@ -20,7 +20,7 @@ use super::link::{Launcher, Link, LinkError, conclude};
 use super::protocol::{Done, ForeignRequest, Reply, Request};
 use super::watchdog::USUAL_TIMEOUT;
 use crate::environment::{free_memory, this_program};
-use crate::foreign::Announcement;
+use crate::system::descriptors::hand_down;
 use crate::system::{Heard, Lines, Output, ProcessGroup, ending, interrupted, is_pause};
 use crate::value::SplitMix;
 
@@ -71,7 +71,7 @@ pub struct Processes {
     argument: &'static str,
     seed: u64,
     /// What foreign workers implement, which every worker is told first.
-    foreign: Option<ForeignRequest<Announcement>>,
+    foreign: Option<ForeignRequest>,
     /// Bytes that each may take beside others; alone it may take its share of what is free.
     memory: Option<usize>,
 }
@@ -100,7 +100,7 @@ impl Processes {
     }
 
     /// Workers that know of foreign ones.
-    pub fn knowing(self, foreign: Option<ForeignRequest<Announcement>>) -> Self {
+    pub fn knowing(self, foreign: Option<ForeignRequest>) -> Self {
         Processes { foreign, ..self }
     }
 
@@ -119,6 +119,11 @@ impl Processes {
         memory.map(|bytes| command.env(MEMORY, bytes.to_string()));
         command.stdin(Stdio::from(OwnedFd::from(theirs)));
         command.stdout(printed.try_clone()?).stderr(printed);
+        let workers = self.foreign.iter().flat_map(|foreign| &foreign.workers);
+        let servers: Vec<i32> = workers.filter_map(|worker| worker.server).collect();
+        if !servers.is_empty() {
+            hand_down(&mut command, servers);
+        }
         let group = ProcessGroup::start(&mut command)?;
         let output = Output::of(pipe);
         let timeout = USUAL_TIMEOUT;

@@ -11,7 +11,7 @@ use super::calibrate::RowCalibration;
 use super::watchdog::USUAL_TIMEOUT;
 use crate::check::{Attempt, Coverage, ErrorFigures, Origin, Remark};
 use crate::cuda::{Ceilings, DeviceFigures, DeviceReading};
-use crate::foreign::{Announcement, ForeignProgram};
+use crate::foreign::Announcement;
 use crate::gauge::{Allocations, CounterFigures};
 use crate::kernel::Mode;
 
@@ -41,24 +41,22 @@ pub enum Request {
     Profile,
     /// Tell what the device is capable of. Gives [`Reply::Ceilings`].
     Ceilings(DeviceRequest),
-    /// Start other programs, and ask which variants they implement. Gives [`Reply::Announced`] for each.
-    Announce(ForeignRequest<ForeignProgram>),
     /// Know what other programs implement, as they announced it.
-    Enlist(ForeignRequest<Announcement>),
+    Enlist(ForeignRequest),
 }
 
-/// Other programs, or what they have announced.
+/// Other programs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ForeignRequest<T> {
-    /// Them.
-    pub workers: Vec<T>,
+pub struct ForeignRequest {
+    /// What they have announced.
+    pub workers: Vec<Announcement>,
     /// Where their CUDA variants run.
     pub device: DeviceRequest,
     /// Seconds that one of them may take to begin.
     pub timeout_seconds: f64,
 }
 
-impl<T> ForeignRequest<T> {
+impl ForeignRequest {
     /// How long one of them may take to begin.
     pub(super) fn patience(&self) -> Duration {
         Duration::try_from_secs_f64(self.timeout_seconds).unwrap_or(USUAL_TIMEOUT)
@@ -311,8 +309,6 @@ pub enum Reply {
     },
     /// What the device is capable of.
     Ceilings(Ceilings),
-    /// What another program implements.
-    Announced(Announcement),
     /// The request is done.
     Done(Done),
     /// The request cannot be met.

@@ -28,7 +28,6 @@ impl Request {
             "check" => Request::Check(read(&line)?),
             "profile" => Request::Profile,
             "ceilings" => Request::Ceilings(read(&line)?),
-            "announce" => Request::Announce(read(&line)?),
             "enlist" => Request::Enlist(read(&line)?),
             other => {
                 return Err(Error::custom(format_args!("there is no request `{other}`")));
@@ -68,7 +67,6 @@ impl Reply {
                 Reply::Compiling { done, total }
             }
             "ceilings" => Reply::Ceilings(read(&line)?),
-            "announced" => Reply::Announced(read(&line)?),
             "done" => Reply::Done(read(&line)?),
             "refused" => {
                 let Refusal { reason } = read(&line)?;
