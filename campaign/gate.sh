@@ -5,7 +5,7 @@
 #   campaign/gate.sh [RUNS] [PER CENT] [LIMIT] [BUDGET]        default: 20 runs, 3 per cent, --gate 2%, 12s
 #
 # Prints one line for every run, then the verdicts on each row, and at the end how many slow builds were caught, and how
-# many unchanged ones passed. Only `planted` is slower in the slow build: any other verdict but `equivalent` is wrong
+# many unchanged ones passed. Only `planted` is slower in the slow build: `slower` or `faster` of any other row is wrong
 # there, unless the rows of two builds really differ, as code that was laid out anew may.
 set -euo pipefail
 cd "$(dirname "$0")/../tests/downstream"

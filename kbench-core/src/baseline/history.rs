@@ -13,7 +13,7 @@
 
 use std::collections::HashMap;
 
-use crate::infer::{LevelRules, holm, levels, student_quantile, student_two_sided};
+use crate::infer::{LevelRules, NARROW_MARGIN, holm, levels, student_quantile, student_two_sided};
 use crate::kernel::Backend;
 use crate::report::{ChangeReport, Report, RowKey, RowReport, Status};
 
@@ -111,7 +111,7 @@ impl Expectation {
 pub fn judge_by_history(report: &mut Report, baseline: &Report, earlier: &Earlier) {
     let then: HashMap<RowKey, f64> =
         baseline.rows.iter().filter_map(|row| Some((row.key(), row.time_ns?))).collect();
-    let (significance, margin) = (report.plan.significance, report.plan.margin);
+    let significance = report.plan.significance;
     let expected = |row: &RowReport| {
         Expectation::of(value(row).filter(|_| row.time_ns.is_some())?, &earlier.of(&row.key()))
     };
@@ -127,7 +127,7 @@ pub fn judge_by_history(report: &mut Report, baseline: &Report, earlier: &Earlie
         let word = match half {
             Some(_) if p_adjusted < significance && difference > 0.0 => "slower",
             Some(_) if p_adjusted < significance => "faster",
-            Some(half) if difference.abs() + half < margin.ln_1p() => "equivalent",
+            Some(half) if difference.abs() + half < NARROW_MARGIN.ln_1p() => "equivalent",
             _ => "inconclusive",
         };
         let verdict = if runs < ENOUGH_RUNS { format!("advisory {word}") } else { word.to_owned() };

@@ -106,6 +106,11 @@ pub(super) fn brackets(winners: &[Option<Winner>]) -> Vec<Bracket> {
         .collect()
 }
 
+/// The same as positions of the last size of one winner and the first of the next.
+pub(crate) fn changes(winners: &[Option<Winner>]) -> Vec<(usize, usize)> {
+    brackets(winners).iter().map(|bracket| (bracket.below, bracket.above)).collect()
+}
+
 impl Bracket {
     /// The gaps in which one more size would help, between positions of the evidence: the whole bracket when nothing is
     /// known of its inside, else what is beside the undecided sizes, which more time is needed for and not more sizes.

@@ -265,7 +265,8 @@ impl Contest {
     }
 }
 
-fn outcome(winners: &[Option<Winner>]) -> Outcome {
+/// How a search with these winners, size by size, came out.
+pub(crate) fn outcome(winners: &[Option<Winner>]) -> Outcome {
     let all = |who: Winner| winners.iter().all(|winner| *winner == Some(who));
     let any = |who: Winner| winners.contains(&Some(who));
     match (any(Winner::Variant), any(Winner::Base)) {

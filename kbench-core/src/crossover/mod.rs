@@ -19,11 +19,12 @@ mod threshold;
 mod simulation;
 
 pub use contest::ways;
+pub(crate) use evidence::changes;
 pub use evidence::{Origin, Winner};
 #[cfg(test)]
 pub(crate) use finding::tests;
-pub(crate) use finding::whole;
 pub use finding::{Claim, Crossing, Crossover, EvidenceReport, Limit, Outcome, Source, Suggestion};
+pub(crate) use finding::{outcome, whole};
 pub use place::Place;
 pub use search::{Found, Prober, Search, has_contests, search};
 pub use threshold::{ThresholdFinding, ThresholdPlace, ThresholdVerdict};

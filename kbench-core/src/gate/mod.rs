@@ -1,9 +1,9 @@
 //! The gate: what makes a run fail that measured all it should.
 //!
 //! A row fails the gate when it is *verified* to be slower than the baseline by more than the limit: the verdict is
-//! `slower`, and the whole 95 % interval lies beyond the limit. What might be beyond it, as far as anybody can tell, does
-//! not fail a build and is listed. Memory needs no statistics: one call allocates what it allocates. A crossover has moved
-//! when its brackets are further apart than the limit.
+//! `slower`, and the whole interval lies beyond the limit, both by the chance of any false change (Holm). What might be
+//! beyond it, as far as anybody can tell, does not fail a build and is listed. Memory needs no statistics: one call
+//! allocates what it allocates. A crossover has moved when its brackets are further apart than the limit.
 
 mod policy;
 mod summary;

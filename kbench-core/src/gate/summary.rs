@@ -98,8 +98,9 @@ fn is_changed(row: &RowReport) -> bool {
 }
 
 fn table(rows: &[&RowReport]) -> String {
-    let mut text =
-        String::from("| row | then | now | change | 95 % | verdict |\n|---|--:|--:|--:|--:|---|\n");
+    let mut text = String::from(
+        "| row | then | now | change | interval | verdict |\n|---|--:|--:|--:|--:|---|\n",
+    );
     for row in rows.iter().take(MOST_ROWS) {
         let time = |time: Option<f64>| time.map(readable_time).unwrap_or_default();
         let share = |share: Option<f64>| share.map_or_else(|| "?".to_owned(), signed_percent);

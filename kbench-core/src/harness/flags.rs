@@ -223,6 +223,18 @@ pub(super) const FLAGS: &[Flag] = &[
     switch("report", Group::Results, "write target/kbench/report/index.html: one page with charts"),
     option("keep", "N", Group::Results, "runs that are kept in target/kbench (default 100)"),
     option(
+        "error-rate",
+        "discovery|family",
+        Group::Results,
+        "at most 5 % of the differences named are false (default), or with a chance of 5 % any; --gate always uses family",
+    ),
+    option(
+        "margin",
+        "PERCENT",
+        Group::Results,
+        "smaller differences are none that matter (default 2% from ten comparisons on; below, 1%, and certain ones are named)",
+    ),
+    option(
         "gate",
         "LIMIT",
         Group::Results,

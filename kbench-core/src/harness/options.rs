@@ -16,7 +16,7 @@ use super::workers::{self, Wanted};
 use crate::Configuration;
 use crate::crossover::Search;
 use crate::gate::{Policy, PolicyError};
-use crate::infer::Rules;
+use crate::infer::{ErrorRate, Rules};
 use crate::kernel;
 use crate::measure::{Effort, Isolation};
 use crate::plan::{Ignored, nearest};
@@ -104,6 +104,8 @@ impl Options {
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
                 order_seed: arguments.last("order-seed", whole::<u64>)?,
                 rules: Rules {
+                    error_rate: error_rate(&arguments)?,
+                    margin: arguments.last("margin", margin)?,
                     limits: gate.as_ref().map_or([None; 2], |gate| [Some(gate.time), gate.explain]),
                     ..Rules::default()
                 },
@@ -246,6 +248,21 @@ fn effort(arguments: &Arguments) -> Result<Effort, String> {
     })
 }
 
+fn error_rate(arguments: &Arguments) -> Result<ErrorRate, String> {
+    let kinds = [("discovery", ErrorRate::Discovery), ("family", ErrorRate::Family)];
+    let given = arguments.last("error-rate", |text| one_of("error rate", kinds, text))?;
+    Ok(given.unwrap_or_default())
+}
+
+/// A share from a percentage, with its sign or without: `2%`, `0.5`.
+fn margin(text: &str) -> Result<f64, String> {
+    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>();
+    let share = number.ok().map(|percent| percent / 100.0);
+    share.filter(|share| 0.0 < *share && *share < 1.0).ok_or_else(|| {
+        format!("`{text}` is not a margin between 0 and 100 %; write for example 2%")
+    })
+}
+
 fn search(arguments: &Arguments) -> Option<Search> {
     let tolerance = match (arguments.is_on("quick"), arguments.is_on("thorough")) {
         (true, _) => 0.5,
@@ -357,8 +374,22 @@ mod tests {
         assert_eq!(given.for_rows(100_000).warm_up, Duration::from_millis(30));
     }
 
+    #[test]
+    fn verdicts_are_given_by_the_rules_that_are_asked_for() {
+        let rules = |words: &[&str]| options(words).expect("valid").configuration.rules;
+        assert_eq!(rules(&[]).error_rate, ErrorRate::Discovery);
+        assert_eq!(rules(&["--error-rate", "family"]).error_rate, ErrorRate::Family);
+        assert_eq!(rules(&[]).margin, None);
+        for text in ["3%", "3", "3 %"] {
+            assert_eq!(rules(&["--margin", text]).margin, Some(0.03));
+        }
+        let set = [("KBENCH_ERROR_RATE".into(), "family".into())];
+        let read = Options::read([], set, DefaultMode::Test, Workers::SameProcess).expect("valid");
+        assert_eq!(read.configuration.rules.error_rate, ErrorRate::Family);
+    }
+
     /// For every flag that does not take any text, a value that it cannot take and what to write instead.
-    const REFUSED: [(&str, &str, &str); 29] = [
+    const REFUSED: [(&str, &str, &str); 32] = [
         ("size", "dim>=many=1", "write for example"),
         ("axis", "dim", "dim=64,128"),
         ("axis", "dim=x", "write for example 4096"),
@@ -380,6 +411,9 @@ mod tests {
         ("device", "gpu", "not a whole number"),
         ("dump", concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml"), "name a folder"),
         ("gate", "some", "write for example 5%"),
+        ("error-rate", "famly", "did you mean `family`?"),
+        ("margin", "some", "write for example 2%"),
+        ("margin", "0", "write for example 2%"),
         ("keep", "all", "not a whole number"),
         ("save-baseline", "../x", "use letters, digits"),
         ("save-baseline", "nul", "to Windows"),

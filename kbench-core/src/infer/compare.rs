@@ -24,7 +24,7 @@ pub fn look_share(look: Look) -> f64 {
 pub struct Comparison {
     /// Time of the base over time of the row.
     pub speedup: f64,
-    /// Lower end of its 95 % interval.
+    /// Lower end of its 95 % interval, of this comparison by itself.
     pub low: f64,
     /// Upper end.
     pub high: f64,

@@ -55,6 +55,12 @@ impl Estimate {
         })
     }
 
+    /// The same spread around another time.
+    pub fn at(self, time: f64) -> Self {
+        let scale = time / self.time;
+        Estimate { time, low: scale * self.low, high: scale * self.high, ..self }
+    }
+
     /// Whether the spread is too large to be believed.
     pub fn is_unstable(&self) -> bool {
         self.spread > UNSTABLE

@@ -12,6 +12,7 @@ mod growth;
 mod holm;
 mod interval;
 mod levels;
+mod modes;
 mod observe;
 mod scaling;
 mod standing;
@@ -31,9 +32,14 @@ pub use holm::holm;
 pub use interval::Interval;
 pub(crate) use interval::upper_end;
 pub use levels::{Level, LevelRules, levels};
+pub use modes::Modes;
 pub use observe::{Observations, Repetition, Scope, contaminated_share};
 pub use scaling::{Agreement, Law, ScalingFit, fit_scaling};
-pub use standing::{Rank, Standing, standings};
+pub use standing::{Contention, Rank, Rival, Side, Standing, standings};
+pub(crate) use standing::{best, ranks};
 pub use target::{Attainment, class};
 pub use test::{Mean, Test, hedges_g, student_quantile, student_two_sided};
-pub use verdict::{Judged, Judgement, NEGLIGIBLE, Rules, Verdict, judge};
+pub use verdict::{
+    ErrorRate, Grounds, Judged, Judgement, NARROW_MARGIN, NEGLIGIBLE, Rules, Verdict, family_size,
+    judge,
+};

@@ -127,6 +127,19 @@ impl Observations {
         self.medians(1, |block| block.of_row(row).map(|sample| sample.time).collect())
     }
 
+    /// Logarithms of the nanoseconds of all samples of a row, one list for every repetition.
+    pub fn samples(&self, row: usize) -> Vec<Vec<f64>> {
+        let of_block = |block: &BlockRows| block.of_row(row).map(|s| s.time).collect::<Vec<_>>();
+        let of = |blocks: &Vec<BlockRows>| blocks.iter().flat_map(of_block).collect();
+        self.repetitions.iter().map(of).collect()
+    }
+
+    /// Whether two rows were measured beside each other.
+    pub fn are_beside(&self, row: usize, other: usize) -> bool {
+        let has = |block: &BlockRows, row: usize| block.of_row(row).next().is_some();
+        self.repetitions.iter().flatten().any(|block| has(block, row) && has(block, other))
+    }
+
     /// Logarithms of the time of a row against that of the sentinel.
     pub fn anchored(&self, row: usize) -> Vec<Repetition> {
         self.medians(1, |block| block.of_row(row).map(|sample| sample.anchored).collect())

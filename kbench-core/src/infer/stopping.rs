@@ -6,7 +6,7 @@
 use super::discovery::discovery_level;
 use super::observe::{Observations, SAMPLES_PER_BLOCK, median};
 use super::verdict::is_equivalent;
-use super::{Comparison, Rules, compare, look_share};
+use super::{Comparison, ErrorRate, Rules, compare, look_share};
 use crate::measure::{Family, Judge, Look, Measurement, OpenCell, Outlook, Spread};
 
 /// A difference is known well enough when its interval is at most this part of it to either side ...
@@ -14,9 +14,6 @@ const WELL_KNOWN: f64 = 0.5;
 
 /// ... and this, as a logarithm: people want to know how much faster, too.
 const PRECISE: f64 = 0.1;
-
-/// A report with as many comparisons is a suite.
-const SUITE: usize = 10;
 
 impl Judge for Rules {
     fn outlooks(
@@ -32,9 +29,11 @@ impl Judge for Rules {
         let known = found.iter().flatten().map(|found| (found.comparison.test.p / share).min(1.0));
         let p: Vec<f64> = known.chain(std::iter::repeat_n(0.0, family.decided)).collect();
         let rules = StoppingRules {
-            level: discovery_level(&p, family.comparisons, self.significance),
-            rules: *self,
-            is_suite: family.comparisons >= SUITE,
+            level: match self.error_rate {
+                ErrorRate::Discovery => discovery_level(&p, family.comparisons, self.significance),
+                ErrorRate::Family => self.significance / family.comparisons.max(1) as f64,
+            },
+            rules: self.among(family.comparisons),
         };
         let of_cell = |(open, found): (&OpenCell<'_>, &Vec<Found>)| {
             if found.is_empty() {
@@ -79,8 +78,6 @@ struct StoppingRules {
     rules: Rules,
     /// The level at which comparisons are different as things stand.
     level: f64,
-    /// Whether so many rows are compared that what is equivalent is not looked into any further.
-    is_suite: bool,
 }
 
 impl StoppingRules {
@@ -95,7 +92,8 @@ impl StoppingRules {
         match (is_known, is_equivalent) {
             _ if !is_aside => Outlook::Open,
             (true, _) => Outlook::Decided,
-            (false, true) if self.is_suite => Outlook::Decided,
+            // With a margin, what lies within it is not looked into any further.
+            (false, true) if self.rules.margin.is_some() => Outlook::Decided,
             (false, true) => Outlook::Settled,
             (false, false) => Outlook::Open,
         }

@@ -3,17 +3,18 @@
 use super::changes::add_changes;
 use super::device::{add_ceiling, add_device};
 use super::key;
+use super::row::Doubt;
 use super::targets::judge_targets;
 use super::{
     ChangeReport, CheckReport, ComparisonReport, CrossoverContext, DeviceRow, RawSamples,
-    RowReport, ScalingContext, Status,
+    RowReport, ScalingContext, Status, units,
 };
 use crate::check::{CheckedRow, Standing};
 use crate::crossover::Origin;
 use crate::cuda::Ceilings;
 use crate::infer::{
-    Comparison, Estimate, Judged, Observations, Rank, Rules, class, compare, judge, standings,
-    trend,
+    Comparison, Contention, Estimate, Judged, Judgement, Modes, Observations, Rival, Rules, Side,
+    class, compare, family_size, judge, standings, trend,
 };
 use crate::kernel::guard;
 use crate::measure::{Measured, Pass, RowMeasured};
@@ -29,6 +30,17 @@ const LOADED: &str = "the machine was busy nearly all the time: times are those 
 const UNSTABLE_TIME: &str =
     "the time is unstable: its standard deviation between launches, or parts of one, is over 20 %";
 const UNSTABLE_RATIO: &str = "unstable: the speed-up's standard deviation between launches, or parts of one, is over 20 %; do not rely on it";
+const DISAGREEMENT: &str =
+    "its speed-up is not the ratio of its own time and the base's: launches differ, or blocks do";
+
+/// A row that is compared with its base.
+pub(super) struct Compared {
+    /// Its position in the report.
+    pub(super) row: usize,
+    pub(super) comparison: Comparison,
+    /// The base's own time over its own.
+    ratio_of_times: f64,
+}
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
 pub fn assemble(
@@ -39,88 +51,165 @@ pub fn assemble(
 ) -> Vec<RowReport> {
     let Pass { plan, checked, measured } = pass;
     let mut rows = Vec::new();
-    let mut comparisons: Vec<(usize, Comparison)> = Vec::new();
+    let mut compared: Vec<Compared> = Vec::new();
     for (index, cell) in plan.cells.iter().enumerate() {
         let known = measured.rows.get(index);
-        let observations = known.map(|_| Observations::of(&measured.measurement, index));
-        let failed = |row: usize| known.is_none_or(|rows| rows[row].failure.is_some());
-        let base = |row: usize| cell.base_of(row).filter(|base| !failed(*base));
-        let rivals = |row: &usize| !failed(*row) && cell.is_primary(*row);
-        let live: Vec<usize> = (0..cell.rows.len()).filter(rivals).collect();
-        let mut standing = vec![None; cell.rows.len()];
-        if let Some(observed) = &observations {
-            let look = |row: usize| measured.look(index, row);
-            let found = standings(observed, &live, &look, rules);
-            live.iter().zip(found).for_each(|(row, found)| standing[*row] = found);
-        }
+        let sight = known.map(|rows| Sight::of(measured, cell, index, rows));
         for (row, raw) in raw(measured, index, cell.rows.len()).into_iter().enumerate() {
             let known = known.map(|rows| &rows[row]);
             let finding = Finding { cell, row, checked: &checked[index][row], known };
             let mut report = finding.report();
             report.raw = raw;
             report.origin = origin;
-            report.best_share = standing[row].map(|standing| standing.share);
-            report.rank = standing[row].map(|standing| standing.rank);
             if let Some(known) = known.filter(|_| cell.rows[row].variant.implementation.is_device())
             {
                 add_device(&mut report, cell.rows[row].mode, known, measured, (index, row));
             }
-            let observed = observations.as_ref().filter(|_| !failed(row));
-            if let Some(observed) = observed.filter(|o| !o.times(row).is_empty()) {
-                finding.add_figures(&mut report, observed, measured.empty_turn, ceilings);
-                let other = base(row).filter(|base| *base != row);
-                match other
-                    .map(|base| (base, compare(observed, base, row, measured.look(index, row))))
-                {
-                    Some((base, Some(comparison))) => {
-                        let floor = measured.clock_share(index, [base, row]);
-                        comparisons.push((rows.len(), Comparison { floor, ..comparison }));
+            if let Some(sight) = &sight
+                && let Some(own) = sight.estimates[row]
+            {
+                finding.add_figures(&mut report, &sight.observed, &own, measured.empty_turn);
+                let against = sight.against_base(row);
+                let time = against.as_ref().ok().and_then(|against| against.time);
+                finding.add_rates(&mut report, &time.map_or(own, |time| own.at(time)), ceilings);
+                match against {
+                    Ok(Against { comparison, ratio_of_times, .. }) => {
+                        compared.push(Compared { row: rows.len(), comparison, ratio_of_times });
                     }
-                    Some((base, None)) if observed.times(base).is_empty() => {
-                        report.remarks.push(NO_FIGURES.into());
-                    }
-                    Some((_, None)) => report.remarks.push(TOO_FEW.into()),
-                    None if cell.base.is_none() => report.remarks.push(NO_BASE.into()),
-                    None => {}
+                    Err(reason) => report.remarks.extend(reason.map(str::to_owned)),
                 }
             }
             rows.push(report);
         }
     }
-    let found: Vec<Comparison> = comparisons.iter().map(|(_, comparison)| *comparison).collect();
-    for ((row, comparison), judged) in comparisons.iter().zip(judge(&found, rules)) {
-        rows[*row].comparison = comparison_report(comparison, &judged);
-        rows[*row].class = plan.has_yardstick.then(|| class(comparison.speedup).to_owned());
-        if comparison.is_unstable() {
-            rows[*row].unstable = true;
-            rows[*row].remarks.push(UNSTABLE_RATIO.into());
-        }
+    let found: Vec<Comparison> = compared.iter().map(|known| known.comparison).collect();
+    let rules = rules.among(family_size(&found));
+    let judged = judge(&found, rules);
+    for (known, judged) in compared.iter().zip(&judged) {
+        add_verdict(&mut rows[known.row], known, judged);
+        let speedup = known.comparison.speedup;
+        rows[known.row].class = plan.has_yardstick.then(|| class(speedup).to_owned());
     }
-    reconcile(&mut rows);
+    let judgements = compared.iter().zip(&judged);
+    let judgements: Vec<(usize, Judgement)> =
+        judgements.map(|(known, judged)| (known.row, judged.verdict.judgement)).collect();
+    rank(pass, rules, &mut rows, &judgements);
     if !measured.rows.is_empty() {
         add_changes(pass, rules, &mut rows);
     }
     // Targets are about the sizes that their author listed.
     if origin == Origin::Listed && !measured.rows.is_empty() {
-        judge_targets(pass, &mut rows, &comparisons);
+        judge_targets(pass, &mut rows, &compared);
     }
     rows
 }
 
-/// No row is behind another when the report as a whole does not show that they differ: both share the win then.
-fn reconcile(rows: &mut [RowReport]) {
-    for cell in rows.chunk_by_mut(|a, b| a.is_of_same_kernel(b) && a.size == b.size) {
-        let Some(base) = cell.iter().position(|row| row.is_base) else { continue };
-        for row in (0..cell.len()).filter(|row| *row != base) {
-            let is_different =
-                |verdict: &String| verdict.ends_with("faster") || verdict.ends_with("slower");
-            let shown = cell[row].comparison.verdict.as_ref().is_none_or(is_different);
-            let ranks = [cell[base].rank, cell[row].rank];
-            let wins = ranks.iter().any(|rank| matches!(rank, Some(Rank::Alone | Rank::Shared)));
-            if !shown && wins && ranks.iter().all(Option::is_some) {
-                cell[base].rank = Some(Rank::Shared);
-                cell[row].rank = Some(Rank::Shared);
-            }
+/// What was observed of one cell.
+struct Sight<'a> {
+    measured: &'a Measured,
+    cell: &'a Cell,
+    index: usize,
+    observed: Observations,
+    /// The times of its rows, each by itself; none of rows that failed.
+    estimates: Vec<Option<Estimate>>,
+}
+
+/// A row against its base.
+struct Against {
+    comparison: Comparison,
+    /// The base's own time over the row's own.
+    ratio_of_times: f64,
+    /// The time that follows from the base's and the speed-up; none where the rows were not measured beside each other.
+    time: Option<f64>,
+}
+
+impl<'a> Sight<'a> {
+    fn of(measured: &'a Measured, cell: &'a Cell, index: usize, known: &[RowMeasured]) -> Self {
+        let observed = Observations::of(&measured.measurement, index);
+        let estimate = |row: usize| {
+            Estimate::of(&observed.times(row)).filter(|_| known[row].failure.is_none())
+        };
+        let estimates = (0..cell.rows.len()).map(estimate).collect();
+        Sight { measured, cell, index, observed, estimates }
+    }
+
+    /// A row against its base, or why it is not compared, if there is something to say.
+    fn against_base(&self, row: usize) -> Result<Against, Option<&'static str>> {
+        let Sight { measured, cell, index, observed, estimates } = self;
+        let base = cell.base_of(row).ok_or(Some(NO_BASE))?;
+        if base == row || measured.rows[*index][base].failure.is_some() {
+            return Err(None);
+        }
+        let (own, of_base) = estimates[row].zip(estimates[base]).ok_or(Some(NO_FIGURES))?;
+        let comparison = compare(observed, base, row, measured.look(*index, row));
+        let comparison = comparison.ok_or(Some(TOO_FEW))?;
+        let floor = measured.clock_share(*index, [base, row]);
+        let is_beside = observed.are_beside(base, row);
+        Ok(Against {
+            comparison: Comparison { floor, ..comparison },
+            ratio_of_times: of_base.time / own.time,
+            time: is_beside.then_some(of_base.time / comparison.speedup),
+        })
+    }
+}
+
+/// How many comparisons of some rows were judged together.
+pub fn family_of(rows: &[RowReport]) -> usize {
+    let verdicts = || rows.iter().filter_map(|row| row.comparison.verdict.as_deref());
+    let is_of_launches = |verdict: &&str| !verdict.starts_with("provisional ");
+    match verdicts().filter(is_of_launches).count() {
+        0 => verdicts().count(),
+        count => count,
+    }
+}
+
+/// Notes on a row what it is to its base.
+fn add_verdict(row: &mut RowReport, known: &Compared, judged: &Judged) {
+    let Compared { comparison, ratio_of_times, .. } = known;
+    row.comparison = comparison_report(comparison, judged);
+    if comparison.is_unstable() {
+        row.unstable = true;
+        row.remarks.push(UNSTABLE_RATIO.into());
+    }
+    let is_outside =
+        judged.grounds.is_some_and(|g| *ratio_of_times < g.low || g.high < *ratio_of_times);
+    if is_outside && row.doubt.is_none() {
+        row.doubt = Some(Doubt::Disagreement);
+        row.remarks.push(DISAGREEMENT.into());
+    }
+}
+
+/// Notes on every row that its variant is first judged by where it stands in its cell; `judgements` are by positions in the
+/// report, in rising order.
+fn rank(pass: &Pass, rules: Rules, rows: &mut [RowReport], judgements: &[(usize, Judgement)]) {
+    let Pass { plan, measured, .. } = pass;
+    let mut cells: Vec<(usize, Contention)> = Vec::new();
+    let mut first = 0;
+    for (index, cell) in plan.cells.iter().enumerate().take(measured.rows.len()) {
+        let rival = |row: usize| {
+            let position = judgements.binary_search_by_key(&(first + row), |(row, _)| *row);
+            let side = match position {
+                Ok(position) => Side::Judged(judgements[position].1),
+                Err(_) if cell.is_base(row) => Side::Base,
+                Err(_) => Side::Unjudged,
+            };
+            let clock = measured.clock_share(index, [row, row]);
+            Some(Rival { row, time: rows[first + row].time_ns?, side, clock })
+        };
+        let primary = (0..cell.rows.len()).filter(|row| cell.is_primary(*row));
+        let rivals: Vec<Rival> = primary.filter_map(rival).collect();
+        if !rivals.is_empty() {
+            let observed = Observations::of(&measured.measurement, index);
+            let contention = Contention::of(&observed, &|row| measured.look(index, row), rivals);
+            cells.extend(contention.map(|contention| (first, contention)));
+        }
+        first += cell.rows.len();
+    }
+    let (firsts, cells): (Vec<usize>, Vec<Contention>) = cells.into_iter().unzip();
+    for ((first, cell), standings) in firsts.into_iter().zip(&cells).zip(standings(&cells, rules)) {
+        for (rival, standing) in cell.rivals().iter().zip(standings) {
+            rows[first + rival.row].best_share = Some(standing.share);
+            rows[first + rival.row].rank = Some(standing.rank);
         }
     }
 }
@@ -173,6 +262,7 @@ impl Finding<'_> {
             crossover: CrossoverContext::default(),
             scaling: ScalingContext::default(),
             unstable: false,
+            doubt: None,
             remarks: check
                 .iter()
                 .flat_map(|check| check.remarks.iter().map(ToString::to_string))
@@ -231,19 +321,21 @@ impl Finding<'_> {
         &self,
         report: &mut RowReport,
         observed: &Observations,
+        estimate: &Estimate,
         empty_turn: f64,
-        ceilings: Option<&Ceilings>,
     ) {
         report.launches = report.raw.samples.iter().filter(|blocks| !blocks.is_empty()).count();
         report.blocks = observed.blocks;
         report.contaminated = observed.contaminated;
-        let Some(estimate) = Estimate::of(&observed.times(self.row)) else { return };
-        self.add_rates(report, &estimate, ceilings);
         if estimate.is_optimised_away(empty_turn) {
             report.remarks.push(NO_TIME.into());
         }
         if estimate.is_unstable() {
             report.remarks.push(UNSTABLE_TIME.into());
+        }
+        if let Some(modes) = Modes::of(&observed.samples(self.row)) {
+            report.doubt = Some(Doubt::Bimodal);
+            report.remarks.push(bimodal(modes));
         }
         // Against the sentinel: a machine that gets slower for everybody is no trend of this row.
         if let Some(moved) = trend(&observed.anchored(self.row)) {
@@ -293,22 +385,35 @@ impl Finding<'_> {
     }
 }
 
+/// That the samples of a row fall into two groups.
+fn bimodal(Modes { slower_share, factor, mean }: Modes) -> String {
+    format!(
+        "bimodal: {} of its samples take {} times as long as the others; their mean is {}",
+        units::percent(slower_share),
+        units::ratio(factor),
+        units::time(mean)
+    )
+}
+
 fn comparison_report(comparison: &Comparison, judged: &Judged) -> ComparisonReport {
     let Comparison { test, welch, .. } = comparison;
+    let grounds = judged.grounds;
     ComparisonReport {
         speedup: Some(comparison.speedup),
-        speedup_low: Some(comparison.low),
-        speedup_high: Some(comparison.high),
+        speedup_low: grounds.map(|grounds| grounds.low),
+        speedup_high: grounds.map(|grounds| grounds.high),
+        speedup_confidence: grounds.map(|grounds| grounds.confidence),
         p: Some(test.p),
-        p_adjusted: Some(judged.p_adjusted),
+        p_adjusted: grounds.map(|grounds| grounds.p_adjusted),
         verdict: Some(judged.verdict.to_string()),
+        at_most: grounds.map(|grounds| grounds.at_most),
         t: Some(test.t),
         df: Some(test.df),
         welch_t: welch.map(|welch| welch.t),
         welch_df: welch.map(|welch| welch.df),
         welch_p: welch.map(|welch| welch.p),
         hedges_g: comparison.hedges_g,
-        detectable: Some(judged.detectable),
+        detectable: grounds.map(|grounds| grounds.detectable),
     }
 }
 
@@ -382,8 +487,8 @@ mod tests {
     use crate::registry::Registry;
     use crate::worker::{DeviceRequest, SameProcess, USUAL_TIMEOUT, WorkerChecks};
 
-    /// All rows of a short run.
-    fn rows(entries: &[&'static VariantEntry]) -> Vec<RowReport> {
+    /// All rows of a short run with as many samples of each.
+    fn rows(entries: &[&'static VariantEntry], samples: u32) -> Vec<RowReport> {
         let registry = Registry::of(entries.iter().copied()).expect("fine");
         let plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
         let device = DeviceRequest::default();
@@ -391,7 +496,7 @@ mod tests {
         let timeout = USUAL_TIMEOUT;
         let mut checks = WorkerChecks { launcher: &launcher, device: device.clone(), timeout };
         let checked = check_plan(&plan, Coverage::EverySize, 1, &Ok(()), &mut checks, &mut ());
-        let effort = Effort { samples: Some(2), ..Effort::quick() };
+        let effort = Effort { samples: Some(samples), ..Effort::quick() };
         let assignment = Assignment {
             past: &[],
             plan: &plan,
@@ -419,9 +524,50 @@ mod tests {
             flops: Some(|_| 0.0),
             ..*variant_of_double("still", 2, right)
         }));
-        for row in rows(&[base(), still]) {
+        for row in rows(&[base(), still], 2) {
             assert!(row.time_ns.is_some() && row.flops_per_s.is_none(), "{}", row.name);
             assert_eq!(row.bytes_per_s.is_some(), row.variant == "double", "{}", row.name);
+        }
+    }
+
+    #[test]
+    fn times_beside_each_other_have_the_ratio_of_their_speedup() {
+        let rows = rows(&[base(), variant_of_double("twin", 2, right)], 40);
+        for cell in rows.chunk_by(|a, b| a.size == b.size) {
+            let [base, twin] = cell else { panic!("two rows") };
+            let (then, now) = (base.time_ns.expect("a time"), twin.time_ns.expect("a time"));
+            let speedup = twin.comparison.speedup.expect("a speed-up");
+            assert!((then / now / speedup - 1.0).abs() < 1e-12, "{then} {now} {speedup}");
+            let share = base.best_share.expect("a share").min(twin.best_share.expect("a share"));
+            assert!(share == 1.0 || (share - speedup.min(1.0 / speedup)).abs() < 1e-9, "{share}");
+        }
+    }
+
+    #[test]
+    fn a_ratio_of_times_outside_of_the_interval_is_told() {
+        use crate::infer::{Scope, Test};
+        let test = Test { difference: 0.1, error: 0.01, t: 10.0, df: 9.0, p: 3.6e-6 };
+        let comparison = Comparison {
+            speedup: test.difference.exp(),
+            low: 1.08,
+            high: 1.13,
+            test,
+            welch: None,
+            hedges_g: None,
+            spread: 0.0,
+            scope: Scope::Launches,
+            share: 1.0,
+            floor: 0.0,
+        };
+        let judged = judge(&[comparison], Rules::default())[0];
+        for (ratio_of_times, doubt) in
+            [(1.10, None), (1.05, Some(Doubt::Disagreement)), (1.2, Some(Doubt::Disagreement))]
+        {
+            let mut row = super::super::row::tests::row("one", 1);
+            add_verdict(&mut row, &Compared { row: 0, comparison, ratio_of_times }, &judged);
+            assert_eq!((row.doubt, row.remarks.len()), (doubt, usize::from(doubt.is_some())));
+            assert_eq!(row.comparison.verdict.as_deref(), Some("faster"));
+            assert!(row.comparison.speedup_low > Some(1.0), "{:?}", row.comparison);
         }
     }
 

@@ -10,7 +10,7 @@ pub struct ChangeReport {
     pub baseline_time_ns: Option<f64>,
     /// Time now over time then, less one: 0.03 is 3 % slower.
     pub change: Option<f64>,
-    /// Lower end of the 95 % interval.
+    /// Lower end of the interval by which it is judged.
     pub change_low: Option<f64>,
     /// Upper end.
     pub change_high: Option<f64>,

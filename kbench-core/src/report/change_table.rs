@@ -56,7 +56,7 @@ fn table(rows: &[&RowReport], style: Style) -> String {
         ("then", Align::Right),
         ("now", Align::Right),
         ("change", Align::Right),
-        ("95 %", Align::Left),
+        ("interval", Align::Left),
         ("verdict", Align::Left),
     ]);
     for row in rows {
@@ -155,7 +155,7 @@ mod tests {
         let expected = "
 against `main`  1970-01-02 00:00 UTC, commit 0123456
   its executable was measured in turns with this one
-  row                    then      now  change  95 %          verdict
+  row                    then      now  change  interval      verdict
   kernel/worse/f32/n=8   100 ns   103 ns  +3.0 %  +2.9 % to ?   slower
   kernel/better/f32/n=8  100 ns  50.0 ns   -50 %  -50 % to ?    faster
   1 faster, 1 equivalent, 1 slower, 1 gone

@@ -7,7 +7,8 @@ use crate::measure::{Pass, RowMeasured};
 const NO_CHANGE: &str = "not compared with the baseline: ";
 
 /// Compares every row of a pass with its former self, and judges all of these comparisons together. They are a family of
-/// their own: whether a row is as fast as it was is another question than whether it is as fast as its base.
+/// their own: whether a row is as fast as it was is another question than whether it is as fast as its base. A gate relies
+/// on them, so they are judged by the chance of any false one.
 pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
     let mut found: Vec<(usize, Comparison)> = Vec::new();
     let mut first = 0;
@@ -36,7 +37,10 @@ pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
                 && let Some(comparison) =
                     compare(&observations, past, row, pass.measured.look(index, row))
             {
-                report.change.baseline_time_ns = Some(then.time);
+                // Both times are shown so that their ratio is the change.
+                let beside = report.time_ns.filter(|_| observations.are_beside(past, row));
+                let shown = beside.map(|now| now * comparison.speedup);
+                report.change.baseline_time_ns = Some(shown.unwrap_or(then.time));
                 let floor = pass.measured.clock_share(index, [past, row]);
                 found.push((first + row, Comparison { floor, ..comparison }));
             }
@@ -44,17 +48,17 @@ pub(super) fn add_changes(pass: &Pass, rules: Rules, rows: &mut [RowReport]) {
         first += cell.rows.len();
     }
     let comparisons: Vec<Comparison> = found.iter().map(|(_, comparison)| *comparison).collect();
-    for ((row, comparison), judged) in found.iter().zip(judge(&comparisons, rules)) {
-        let change = &mut rows[*row].change;
+    for ((row, comparison), judged) in found.iter().zip(judge(&comparisons, rules.of_changes())) {
+        let (change, grounds) = (&mut rows[*row].change, judged.grounds);
         *change = ChangeReport {
             baseline_time_ns: change.baseline_time_ns,
             change: Some(growth(comparison.speedup)),
-            change_low: Some(growth(comparison.high)),
-            change_high: Some(growth(comparison.low)),
+            change_low: grounds.map(|grounds| growth(grounds.high)),
+            change_high: grounds.map(|grounds| growth(grounds.low)),
             change_p: Some(comparison.test.p),
-            change_p_adjusted: Some(judged.p_adjusted),
+            change_p_adjusted: grounds.map(|grounds| grounds.p_adjusted),
             change_verdict: Some(judged.verdict.to_string()),
-            change_detectable: Some(judged.detectable),
+            change_detectable: grounds.map(|grounds| grounds.detectable),
             memory_change: None,
         };
         debug_assert!(judged.verdict.judgement != Judgement::Slower || change.change > Some(0.0));

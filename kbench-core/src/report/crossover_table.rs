@@ -6,7 +6,7 @@ use super::table::{Align, Cell, Table};
 use crate::crossover::{Crossing, Crossover, Outcome, ThresholdVerdict, Winner};
 
 /// One line for every combination of the axes that are held.
-pub(super) fn crossover_table(found: &[&Crossover], style: Style) -> String {
+pub(super) fn crossover_table(found: &[Crossover], style: Style) -> String {
     let mut table = Table::new(vec![
         ("at", Align::Left),
         ("base wins", Align::Left),

@@ -5,6 +5,7 @@ use super::index::Index;
 use super::remarks::{remarks, wrapped};
 use super::scaling_table::scaling_table;
 use super::sentences::transfers;
+use super::shown::{as_shown, by_size};
 use super::{KernelReport, Report, RowReport, ScalingReport, Status, Style};
 use crate::crossover::Crossover;
 use crate::order;
@@ -34,7 +35,7 @@ impl<'a> Findings<'a> {
     /// Who wins where, what that says of thresholds and targets, and what to take of a kernel with these rows.
     pub(super) fn text(&self, kernel: &KernelReport, rows: &[RowReport], style: Style) -> String {
         let key = (&kernel.kernel, &kernel.element);
-        let mut text = crossovers(self.crossovers.of(&key), style);
+        let mut text = crossovers(self.crossovers.of(&key), rows, style);
         let scaling = self.scaling.of(&key);
         if let Some(first) = scaling.first() {
             let threads = if first.first == 1 { "thread" } else { "threads" };
@@ -52,7 +53,7 @@ impl<'a> Findings<'a> {
 }
 
 /// Tables of the variants that have several crossovers.
-fn crossovers(here: &[&Crossover], style: Style) -> String {
+fn crossovers(here: &[&Crossover], rows: &[RowReport], style: Style) -> String {
     let mut tables = String::new();
     for (variant, mode) in order::distinct(here.iter().map(|f| (f.variant.as_str(), f.mode))) {
         let is_of = |found: &&Crossover| (found.variant.as_str(), found.mode) == (variant, mode);
@@ -63,7 +64,9 @@ fn crossovers(here: &[&Crossover], style: Style) -> String {
         let axes = found[0].along.join(", ");
         let transfers = transfers(mode).map_or_else(String::new, |words| format!(", {words}"));
         tables += &format!("  crossovers of {variant} along {axes}{transfers}\n");
-        tables += &crossover_table(&found, style);
+        let rows = by_size(rows);
+        let shown: Vec<Crossover> = found.iter().map(|found| as_shown(found, &rows)).collect();
+        tables += &crossover_table(&shown, style);
     }
     tables
 }

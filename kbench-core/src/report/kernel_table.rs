@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::style::Tone;
 use super::table::{Align, Cell, LONGEST_CELL, Table};
 use super::{RowReport, Status, Style, units};
+use crate::infer::Judgement;
 use crate::kernel::Mode;
 
 /// Tables stay within this many columns; only names of variants are shortened for it.
@@ -24,6 +25,15 @@ pub(super) struct KernelTable<'a> {
     throughput: Throughput,
     /// The base was named: how close others come to it matters more than who is best.
     has_yardstick: bool,
+}
+
+/// Room for words.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Room {
+    /// Verdicts say how large a difference can be.
+    Full,
+    /// They do not.
+    Scarce,
 }
 
 /// The rate that the author asked for first: arithmetic, else memory, else work.
@@ -79,17 +89,18 @@ impl<'a> KernelTable<'a> {
 
     /// The lines; when they are too wide, columns move together, and then names of variants are cut.
     pub(super) fn render(&self, style: Style) -> String {
-        let table = self.table(usize::MAX);
+        let table = self.table(usize::MAX, Room::Full);
         if table.width() <= COLUMNS {
             return table.render(style);
         }
-        let excess = table.dense().width().saturating_sub(COLUMNS);
+        let excess = self.table(usize::MAX, Room::Scarce).dense().width().saturating_sub(COLUMNS);
         let name = |row: &RowReport| name(row, None, usize::MAX).chars().count();
         let longest = self.rows.iter().copied().map(name).max().unwrap_or(0).min(LONGEST_CELL);
-        self.table(longest.saturating_sub(excess).max(SHORTEST_NAME)).dense().render(style)
+        let limit = longest.saturating_sub(excess).max(SHORTEST_NAME);
+        self.table(limit, Room::Scarce).dense().render(style)
     }
 
-    fn table(&self, name_limit: usize) -> Table<'_> {
+    fn table(&self, name_limit: usize, room: Room) -> Table<'_> {
         let mut axes = self.rows[0].axes.keys();
         let size = axes.next().filter(|_| axes.next().is_none()).map_or("size", String::as_str);
         let mut table = Table::new(vec![
@@ -99,7 +110,7 @@ impl<'a> KernelTable<'a> {
             ("time", Align::Right),
             ("±95 %", Align::Right),
             ("speed-up", Align::Right),
-            ("95 % interval", Align::Left),
+            ("interval", Align::Left),
             ("adj. p", Align::Right),
             (if self.has_yardstick { "" } else { "best" }, Align::Right),
             ("class", Align::Left),
@@ -111,12 +122,12 @@ impl<'a> KernelTable<'a> {
         for &row in &self.rows {
             let above = last.replace(row).filter(|above: &&RowReport| above.size == row.size);
             let size = if above.is_some() { String::new() } else { short_size(row) };
-            table.push(self.line(row, size, name(row, above, name_limit)));
+            table.push(self.line(row, size, name(row, above, name_limit), room));
         }
         table
     }
 
-    fn line(&self, row: &RowReport, size: String, name: String) -> Vec<Cell> {
+    fn line(&self, row: &RowReport, size: String, name: String, room: Room) -> Vec<Cell> {
         let comparison = &row.comparison;
         let ends = row.time_low_ns.zip(row.time_high_ns);
         let half =
@@ -124,7 +135,7 @@ impl<'a> KernelTable<'a> {
         let interval = comparison
             .speedup_low
             .zip(comparison.speedup_high)
-            .map(|(low, high)| format!("[{}, {}]", units::ratio(low), units::ratio(high)));
+            .map(|(low, high)| units::interval(low, high));
         let threads = self.several_threads && row.backend == "parallel";
         let text = |value: Option<String>| Cell::new(value.unwrap_or_default());
         vec![
@@ -140,27 +151,34 @@ impl<'a> KernelTable<'a> {
             text(row.class.clone()),
             text(self.throughput.rate(row).map(|rate| units::digits(rate / 1e9))),
             text(row.ceiling_share.map(|share| format!("{:.0} %", 100.0 * share))),
-            self.verdict(row),
+            self.verdict(row, room),
         ]
     }
 
-    fn verdict(&self, row: &RowReport) -> Cell {
-        match (&row.status, &row.comparison.verdict) {
+    fn verdict(&self, row: &RowReport, room: Room) -> Cell {
+        let mark = match row.reservation() {
+            _ if row.unstable => " (?)",
+            Some(_) => " (≠)",
+            None => "",
+        };
+        let words = match room {
+            Room::Full => row.verdict_in_full(),
+            Room::Scarce => row.comparison.verdict.clone(),
+        };
+        match (&row.status, words) {
             (Status::Failed(_), _) => Cell::toned("FAILED", Tone::Bad),
             (Status::Skipped(_), _) => Cell::new("skipped"),
-            (Status::Ok, None) => Cell::new(if row.is_base { "base" } else { "" }),
+            (Status::Ok, None) if row.is_base => Cell::new(format!("base{mark}")),
+            (Status::Ok, None) => Cell::new(""),
             (Status::Ok, Some(words)) => {
                 let bare = words.strip_prefix("provisional ").filter(|_| self.all_provisional);
-                let words = bare.unwrap_or(words);
-                if row.unstable {
-                    return Cell::new(format!("{words} (?)"));
-                }
-                let tone = match words {
-                    words if words.ends_with("faster") => Tone::Good,
-                    words if words.ends_with("slower") => Tone::Bad,
+                let tone = match row.judgement() {
+                    _ if !mark.is_empty() => Tone::Plain,
+                    Some(Judgement::Faster) => Tone::Good,
+                    Some(Judgement::Slower) => Tone::Bad,
                     _ => Tone::Plain,
                 };
-                Cell::toned(words, tone)
+                Cell::toned(format!("{}{mark}", bare.unwrap_or(&words)), tone)
             }
         }
     }
@@ -266,6 +284,28 @@ mod tests {
         let text = KernelTable::new(&[wide]).render(Style::PLAIN);
         assert!(text.contains("±>1000 %") && text.contains("[<1e-6, >1e6]"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+    }
+
+    #[test]
+    fn a_verdict_says_what_it_leaves_open_where_there_is_room() {
+        let open = |variant: &str| {
+            let mut open = RowReport { time_ns: Some(1.0), ..row(variant, 1) };
+            open.comparison.verdict = Some("inconclusive".into());
+            open.comparison.at_most = Some(0.123);
+            open
+        };
+        let text = KernelTable::new(&[open("short")]).render(Style::PLAIN);
+        assert!(text.contains("inconclusive, at most 12 %"), "{text}");
+        let mut long = open(&"long".repeat(30));
+        (long.time_low_ns, long.time_high_ns) = (Some(0.9), Some(1.1));
+        long.comparison.speedup = Some(1.0);
+        (long.comparison.speedup_low, long.comparison.speedup_high) = (Some(0.9), Some(1.1));
+        let text = KernelTable::new(&[long]).render(Style::PLAIN);
+        assert!(text.contains("inconclusive") && !text.contains("at most"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+        let doubtful = RowReport { doubt: Some(super::super::Doubt::Bimodal), ..open("two") };
+        let text = KernelTable::new(&[doubtful]).render(Style::PLAIN);
+        assert!(text.contains("at most 12 % (≠)"), "{text}");
     }
 
     #[test]

@@ -4,6 +4,8 @@ mod assemble;
 mod change;
 mod change_table;
 mod changes;
+#[cfg(test)]
+mod consistency;
 mod context;
 mod crossover_table;
 mod device;
@@ -23,11 +25,13 @@ mod overview;
 mod part;
 mod plot;
 mod progress;
+mod ranks;
 mod remarks;
 mod row;
 mod scaling;
 mod scaling_table;
 mod sentences;
+mod shown;
 mod style;
 mod summary;
 mod table;
@@ -37,7 +41,7 @@ mod trend;
 mod units;
 mod worker;
 
-pub use assemble::assemble;
+pub use assemble::{assemble, family_of};
 pub use change::{BaselineReport, ChangeReport, Method, ShiftReport};
 pub use context::{CrossoverContext, ScalingContext, put_in_context};
 pub use device::{DeviceReport, DeviceRow};
@@ -52,7 +56,8 @@ pub use listing::{ListFormat, list, list_kernels, list_sizes};
 pub use part::PartReport;
 pub use plot::{plot, sparkline};
 pub use progress::Progress;
-pub use row::{CheckReport, ComparisonReport, MemoryReport, RawSamples, RowReport, Status};
+pub(crate) use ranks::rank_again;
+pub use row::{CheckReport, ComparisonReport, Doubt, MemoryReport, RawSamples, RowReport, Status};
 pub use scaling::{FitReport, ScalingReport, ThreadsReport, scaling_reports};
 pub use style::Style;
 pub use summary::{VariantSummary, kernel_reports};
@@ -66,6 +71,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::crossover::Crossover;
 use crate::environment::Environment;
+use crate::infer::ErrorRate;
 use crate::measure::{Effort, Isolation, Spent};
 
 /// Version of the run document; grows when a reader of the former version would misread the new one.
@@ -164,7 +170,10 @@ pub struct PlanReport {
     pub threads: Vec<usize>,
     /// Whether variants shared their launches.
     pub isolation: Isolation,
-    /// Chance of any false difference in the report.
+    /// What the significance is a rate of; the chance of any false difference in older documents.
+    #[serde(default = "family")]
+    pub error_rate: ErrorRate,
+    /// The error rate.
     pub significance: f64,
     /// Differences below this share are none that matter.
     pub margin: f64,
@@ -178,6 +187,10 @@ pub struct PlanReport {
     /// Seed of the order of samples and of the placement of data; none in documents that are older than it.
     #[serde(default)]
     pub order_seed: Option<u64>,
+}
+
+fn family() -> ErrorRate {
+    ErrorRate::Family
 }
 
 /// Where the time of a run went.

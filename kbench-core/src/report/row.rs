@@ -5,10 +5,13 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{ChangeReport, CrossoverContext, DeviceRow, ScalingContext, TargetReport};
+use super::{ChangeReport, CrossoverContext, DeviceRow, ScalingContext, TargetReport, units};
 use crate::crossover::Origin;
 use crate::gauge::{Allocations, CounterFigures};
-use crate::infer::Rank;
+use crate::infer::{Judgement, Rank};
+
+/// That a difference is at most ten times says nothing.
+const MOST_TOLD: f64 = 9.0;
 
 /// One variant at one size.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -83,6 +86,9 @@ pub struct RowReport {
     pub scaling: ScalingContext,
     /// Whether its speed-up varies, or its time against the sentinel moves, too much to be relied on; a remark says how.
     pub unstable: bool,
+    /// What makes its time doubtful; a remark tells it.
+    #[serde(default)]
+    pub doubt: Option<Doubt>,
     /// What else is to be known of it.
     pub remarks: Vec<String>,
     /// Calls per sample.
@@ -119,6 +125,51 @@ impl RowReport {
             && self.element == other.element
             && self.machine == other.machine
     }
+
+    /// What is said of it.
+    pub fn judgement(&self) -> Option<Judgement> {
+        Judgement::of(self.comparison.verdict.as_deref()?)
+    }
+
+    /// The verdict with what it leaves open: `inconclusive, at most 12 %`.
+    pub(super) fn verdict_in_full(&self) -> Option<String> {
+        let verdict = self.comparison.verdict.clone()?;
+        let at_most = self.comparison.at_most.filter(|share| *share < MOST_TOLD);
+        Some(match at_most.filter(|_| self.judgement() == Some(Judgement::Inconclusive)) {
+            Some(share) => format!("{verdict}, at most {}", units::percent(share)),
+            None => verdict,
+        })
+    }
+
+    /// Why its figures are not to be relied on without a look at its remarks.
+    pub(super) fn reservation(&self) -> Option<&'static str> {
+        match self.doubt {
+            _ if self.unstable => Some("unstable"),
+            Some(Doubt::Bimodal) => Some("bimodal"),
+            Some(Doubt::Disagreement) => Some("times disagree"),
+            None => None,
+        }
+    }
+}
+
+/// What makes the time of a row doubtful.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Doubt {
+    /// Its samples fall into two groups.
+    Bimodal,
+    /// The ratio of its own time and the base's lies outside of the interval of the speed-up.
+    Disagreement,
+}
+
+impl Doubt {
+    /// The word in reports.
+    pub fn word(self) -> &'static str {
+        match self {
+            Doubt::Bimodal => "bimodal",
+            Doubt::Disagreement => "disagreement",
+        }
+    }
 }
 
 /// Every sample of a row, with what the sentinels said beside it: launch by launch, block by block.
@@ -154,16 +205,20 @@ fn is_empty(launches: &[Vec<Vec<f64>>]) -> bool {
 pub struct ComparisonReport {
     /// Time of the base over time of the row.
     pub speedup: Option<f64>,
-    /// Lower end of the 95 % interval.
+    /// Lower end of its interval, which excludes 1 exactly when the difference is shown; none of one launch among several.
     pub speedup_low: Option<f64>,
     /// Upper end.
     pub speedup_high: Option<f64>,
+    /// Confidence of the interval: 95 % for a single comparison, more among others.
+    pub speedup_confidence: Option<f64>,
     /// Probability of such a difference between equals.
     pub p: Option<f64>,
-    /// The same, adjusted for all comparisons of the report.
+    /// The same, adjusted for all comparisons of the report: below the error rate exactly when a difference is named.
     pub p_adjusted: Option<f64>,
     /// The verdict in words.
     pub verdict: Option<String>,
+    /// The largest difference that there can be, as a share.
+    pub at_most: Option<f64>,
     /// Statistic of the test that decides: on log-ratios of the launches.
     pub t: Option<f64>,
     /// Its degrees of freedom.
@@ -295,6 +350,7 @@ pub(super) mod tests {
             crossover: CrossoverContext::default(),
             scaling: ScalingContext::default(),
             unstable: false,
+            doubt: None,
             remarks: Vec::new(),
             calls: None,
             overhead_share: None,

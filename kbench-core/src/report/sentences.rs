@@ -2,15 +2,32 @@
 
 use std::collections::BTreeMap;
 
+use super::shown::undecided;
 use super::{
-    FitReport, GrowthReport, RowReport, ScalingReport, TargetReport, VariantSummary, units,
+    FitReport, GrowthReport, PlanReport, RowReport, ScalingReport, TargetReport, VariantSummary,
+    units,
 };
 use crate::crossover::{
     Claim, Crossing, Crossover, Limit, Outcome, Suggestion, ThresholdFinding, ThresholdPlace,
     ThresholdVerdict, Winner,
 };
-use crate::infer::{Attainment, Interval, NEGLIGIBLE};
+use crate::infer::{Attainment, ErrorRate, Interval, NEGLIGIBLE};
 use crate::kernel::Mode;
+
+/// What the error rate of a report promises of its verdicts.
+pub(super) fn error_rate(plan: &PlanReport) -> String {
+    let PlanReport { error_rate, significance, .. } = plan;
+    let rate = units::percent(*significance).replace(".0 ", " ");
+    let held = units::percent(1.0 - significance);
+    match error_rate {
+        ErrorRate::Discovery => format!(
+            "of the differences named, at most {rate} are expected to be false; of their intervals, {held} are expected to hold"
+        ),
+        ErrorRate::Family => {
+            format!("the chance that any of the differences named is false is at most {rate}")
+        }
+    }
+}
 
 /// Who wins where, and what that says of the threshold.
 pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> {
@@ -23,7 +40,7 @@ pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> 
             "{at}no crossover of {variant} and {base}: one of them fails at {size}"
         )];
     }
-    let mut sentences = vec![format!("{at}{}{reservation}", who_wins(found))];
+    let mut sentences = vec![format!("{at}{}{}{reservation}", who_wins(found), besides(found))];
     if let Some(threshold) = &found.threshold {
         sentences.push(format!("{at}{}", self::threshold(found, threshold)));
     }
@@ -76,6 +93,20 @@ fn who_wins(found: &Crossover) -> String {
         }
         Outcome::Undecided => {
             format!("no winner is shown between {variant} and {base} {everywhere}")
+        }
+    }
+}
+
+/// The sizes outside of all crossings at which no winner is shown, where the winner changes at others.
+fn besides(found: &Crossover) -> String {
+    let sizes = undecided(found);
+    match sizes.as_slice() {
+        _ if found.crossings.is_empty() => String::new(),
+        [] => String::new(),
+        [one] => format!("; at {one} no winner is shown"),
+        [one, two] => format!("; at {one} and {two} no winner is shown"),
+        [one, .., last] => {
+            format!("; at {} sizes, {one} to {last}, no winner is shown", sizes.len())
         }
     }
 }
@@ -184,7 +215,7 @@ fn instead(found: &Crossover) -> String {
 }
 
 /// Thresholds that were not judged.
-pub(super) fn untried(rows: &[RowReport], crossovers: &[&Crossover]) -> Vec<String> {
+pub(super) fn untried(rows: &[RowReport], crossovers: &[Crossover]) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
     for row in rows.iter().filter(|row| row.time_ns.is_some()) {
         let Some(threshold) = &row.threshold else { continue };

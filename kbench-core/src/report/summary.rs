@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::index::Index;
-use super::{GrowthReport, KernelReport, RowReport, ScalingReport, Status, sentences, units};
+use super::{GrowthReport, KernelReport, RowReport, ScalingReport, Status};
+use super::{sentences, shown, units};
 use crate::crossover::Crossover;
-use crate::infer::{NEGLIGIBLE, Rank};
+use crate::infer::{Judgement, NEGLIGIBLE, Rank};
 use crate::order;
 
 /// From here on a difference pays for a second implementation; below, it is to be weighed.
@@ -56,12 +57,15 @@ fn summary(rows: &[&RowReport]) -> VariantSummary {
     let with = |rank: Rank| rows.iter().filter(|row| row.rank == Some(rank)).count();
     let speedups: Vec<f64> = rows.iter().filter_map(|row| row.comparison.speedup).collect();
     // Sizes share their launches, so their errors may go together: the interval is as wide as theirs on average.
-    let halves = rows.iter().filter_map(|row| {
+    let half = |row: &&&RowReport| {
         let (low, high) = (row.comparison.speedup_low?, row.comparison.speedup_high?);
         Some((high / low).ln() / 2.0)
-    });
-    let half = halves.sum::<f64>() / speedups.len().max(1) as f64;
+    };
+    let compared = rows.iter().filter(|row| row.comparison.speedup.is_some());
+    let halves: Option<Vec<f64>> = compared.map(|row| half(&row)).collect();
+    let half = halves.map(|halves| halves.iter().sum::<f64>() / halves.len() as f64);
     let mean = (!speedups.is_empty()).then(|| geometric_mean(&speedups));
+    let end = |side: f64| Some(mean? * (side * half?).exp());
     let shares: Vec<f64> = rows.iter().filter_map(|row| row.best_share).collect();
     VariantSummary {
         variant: rows[0].variant.clone(),
@@ -71,8 +75,8 @@ fn summary(rows: &[&RowReport]) -> VariantSummary {
         wins: with(Rank::Alone),
         shared_wins: with(Rank::Shared),
         mean_speedup: mean,
-        mean_speedup_low: mean.map(|mean| mean * (-half).exp()),
-        mean_speedup_high: mean.map(|mean| mean * half.exp()),
+        mean_speedup_low: end(-1.0),
+        mean_speedup_high: end(1.0),
         mean_best_share: geometric_mean(&shares),
     }
 }
@@ -84,7 +88,8 @@ fn geometric_mean(values: &[f64]) -> f64 {
 /// What to take, in words; none when there is nothing to choose from.
 ///
 /// Below 5 % a difference is negligible, and the simpler is taken, which is the base; from 10 % on the faster; between, it is
-/// to be weighed. Only what is shown counts.
+/// to be weighed. Only what the verdicts of the rows show counts: a variant is taken at every size only if it is shown to be
+/// slower at none.
 pub(super) fn recommendation(
     rows: &[RowReport],
     variants: &[VariantSummary],
@@ -97,63 +102,117 @@ pub(super) fn recommendation(
         return Some(format!("mend {} first: it failed, and is not to be taken", broken.variant));
     }
     let sizes = variants.iter().map(|variant| variant.sizes).max()?;
-    let is_sound = |v: &&VariantSummary| v.sizes == sizes && !failed.contains(&v.variant.as_str());
-    let complete: Vec<&VariantSummary> = variants.iter().filter(is_sound).collect();
-    let best = complete.iter().max_by(|a, b| a.mean_best_share.total_cmp(&b.mean_best_share))?;
     if variants.len() < 2 {
         return None;
     }
-    let several = variants.iter().any(|v| v.variant == best.variant && v.threads != best.threads);
-    let best_name = match several {
-        true => format!("{} with {} threads", best.variant, best.threads),
-        false => best.variant.to_owned(),
+    let is_sound = |v: &&VariantSummary| v.sizes == sizes && !failed.contains(&v.variant.as_str());
+    let complete: Vec<&VariantSummary> = variants.iter().filter(is_sound).collect();
+    let closest = |some: &[&VariantSummary]| {
+        let best = some.iter().max_by(|a, b| a.mean_best_share.total_cmp(&b.mean_best_share));
+        best.map(|best| ((*best).clone(), full_name(best, variants)))
     };
     let everywhere = if sizes > 1 { " at every size" } else { "" };
-    let average = if sizes > 1 { " on average" } else { "" };
     let Some(base) = complete.iter().find(|variant| variant.is_base) else {
-        return Some(format!("without a base: {best_name} comes closest to the best{everywhere}"));
+        let (_, name) = closest(&complete)?;
+        return Some(format!("without a base: {name} comes closest to the best{everywhere}"));
     };
     if base.wins + base.shared_wins == base.sizes {
-        return Some(format!("take {}: nothing is shown to be faster", base.variant));
+        return Some(take_base(&base.variant, rows));
     }
-    let by_size_gain = 1.0 / base.mean_best_share - 1.0;
-    let gain = best.mean_speedup.map_or(0.0, |mean| mean - 1.0);
-    let by_size = by_size(rows);
-    let is_one_enough =
-        !best.is_base && (1.0 / best.mean_best_share - 1.0 < NEGLIGIBLE || !by_size.contains(' '));
-    let (gain, what) = match is_one_enough {
-        true => (gain, format!("{best_name}{everywhere}")),
-        false => (by_size_gain, format!("the best of every size ({by_size})")),
+    let path = by_size(rows);
+    let differences = differences(rows);
+    let of = |v: &VariantSummary| differences.get(&(v.variant.as_str(), v.threads)).copied();
+    let is_candidate = |v: &&VariantSummary| {
+        !v.is_base && of(v).is_some_and(|[faster, slower]| faster > 0 && slower == 0)
     };
-    let percent = units::percent(gain);
+    let candidates: Vec<&VariantSummary> = complete.iter().copied().filter(is_candidate).collect();
+    let is_enough = |(best, _): &(VariantSummary, String)| {
+        1.0 / best.mean_best_share - 1.0 < NEGLIGIBLE || path.words == best.variant
+    };
+    let (gain, what, extent) = match closest(&candidates).filter(is_enough) {
+        Some((best, name)) => {
+            let extent = match of(&best).map_or(0, |[faster, _]| faster) {
+                all if all == sizes => String::new(),
+                some => format!(", shown at {some} of {sizes} sizes"),
+            };
+            let gain = best.mean_speedup.map_or(0.0, |mean| mean - 1.0);
+            (gain, format!("{name}{everywhere}"), extent)
+        }
+        None => (path.gain, format!("the best of every size ({})", path.words), String::new()),
+    };
+    let average = if sizes > 1 { " on average" } else { "" };
+    let percent = units::percent(gain.max(0.0));
     Some(match gain {
         gain if gain < NEGLIGIBLE => format!(
             "take {}: {what} would gain {percent}{average}, which is negligible",
             base.variant
         ),
         gain if gain < WORTHWHILE => {
-            format!("weigh it: {what} gains {percent}{average} over {}", base.variant)
+            format!("weigh it: {what} gains {percent}{average} over {}{extent}", base.variant)
         }
-        gain => format!("take {what}: {}×{average}", units::ratio(1.0 + gain)),
+        gain => format!("take {what}: {}×{average}{extent}", units::ratio(1.0 + gain)),
     })
 }
 
-/// The winners by growing work: `a up to 64×64, b from 192×192 on`.
-fn by_size(rows: &[RowReport]) -> String {
+/// The advice where no row that the variants are first judged by is shown to be faster than the base.
+fn take_base(base: &str, rows: &[RowReport]) -> String {
+    match rows.iter().find(|row| row.judgement() == Some(Judgement::Faster)) {
+        Some(row) => {
+            let RowReport { variant, mode, .. } = row;
+            format!("take {base}: {variant} is shown to be faster in mode {mode} alone")
+        }
+        None => format!("take {base}: nothing is shown to be faster"),
+    }
+}
+
+/// A variant with its thread count, where it has several.
+fn full_name(variant: &VariantSummary, all: &[VariantSummary]) -> String {
+    let is_other =
+        |v: &VariantSummary| v.variant == variant.variant && v.threads != variant.threads;
+    match all.iter().any(is_other) {
+        true => format!("{} with {} threads", variant.variant, variant.threads),
+        false => variant.variant.clone(),
+    }
+}
+
+/// At how many sizes each variant, by name and thread count, is called faster than the base, and slower.
+fn differences(rows: &[RowReport]) -> HashMap<(&str, usize), [usize; 2]> {
+    let mut counts: HashMap<(&str, usize), [usize; 2]> = HashMap::new();
+    for row in rows.iter().filter(|row| row.rank.is_some()) {
+        let [faster, slower] = counts.entry((&row.variant, row.threads)).or_default();
+        *faster += usize::from(row.judgement() == Some(Judgement::Faster));
+        *slower += usize::from(row.judgement() == Some(Judgement::Slower));
+    }
+    counts
+}
+
+/// What to take at every size.
+struct BySize {
+    /// By growing work: `a up to 64×64, b from 192×192 on`.
+    words: String,
+    /// What that gains over the base, by the geometric mean of the speed-ups that are shown.
+    gain: f64,
+}
+
+fn by_size(rows: &[RowReport]) -> BySize {
     let mut cells: Vec<&[RowReport]> = rows.chunk_by(|a, b| a.size == b.size).collect();
     order::sort_by(&mut cells, |a, b| {
         a[0].work.unwrap_or(0.0).total_cmp(&b[0].work.unwrap_or(0.0))
     });
     let mut parts: Vec<(&str, &RowReport, &RowReport)> = Vec::new();
+    let mut gains: Vec<f64> = Vec::new();
     for cell in cells {
         let wins = |row: &&RowReport| matches!(row.rank, Some(Rank::Alone | Rank::Shared));
         let last = parts.last().map(|(name, ..)| *name);
-        // One that shares the win goes on where it has won before.
+        // One that shares the win goes on where it has won before; otherwise the base is the simpler.
         let same = cell.iter().filter(wins).find(|row| Some(row.variant.as_str()) == last);
+        let base = cell.iter().filter(wins).find(|row| row.is_base);
         let best = cell.iter().filter(wins).max_by(|a, b| {
             a.best_share.partial_cmp(&b.best_share).unwrap_or(std::cmp::Ordering::Equal)
         });
-        let Some(winner) = same.or(best) else { continue };
+        let Some(winner) = same.or(base).or(best) else { continue };
+        let is_faster = winner.judgement() == Some(Judgement::Faster);
+        gains.push(winner.comparison.speedup.filter(|_| is_faster).unwrap_or(1.0));
         match parts.last_mut().filter(|_| same.is_some()) {
             Some((_, _, to)) => *to = winner,
             None => parts.push((&winner.variant, winner, winner)),
@@ -168,7 +227,8 @@ fn by_size(rows: &[RowReport]) -> String {
         _ if from.size == to.size => format!("{name} at {}", place(from)),
         _ => format!("{name} from {} to {}", place(from), place(to)),
     };
-    parts.iter().enumerate().map(part).collect::<Vec<_>>().join(", ")
+    let words = parts.iter().enumerate().map(part).collect::<Vec<_>>().join(", ");
+    BySize { words, gain: geometric_mean(&gains) - 1.0 }
 }
 
 /// Every kernel as a whole; rows of one kernel and element type follow each other.
@@ -187,10 +247,12 @@ pub fn kernel_reports(
         let (kernel, element) = (&rows[0].kernel, &rows[0].element);
         let key = (kernel, element);
         let variants = variants(rows);
-        let here = crossovers.of(&key);
+        let by_size = shown::by_size(rows);
+        let all = crossovers.of(&key).iter().copied();
+        let here: Vec<Crossover> = all.map(|found| shown::as_shown(found, &by_size)).collect();
         let is_one_of_many = |found: &Crossover| {
             let same =
-                |other: &&&Crossover| (&other.variant, other.mode) == (&found.variant, found.mode);
+                |other: &&Crossover| (&other.variant, other.mode) == (&found.variant, found.mode);
             here.iter().filter(same).count() > 1
         };
         let all = rows.iter().chain(searched.of(&key).iter().copied());
@@ -201,7 +263,7 @@ pub fn kernel_reports(
         let findings = here
             .iter()
             .flat_map(|found| sentences::crossover(found, is_one_of_many(found)))
-            .chain(sentences::untried(rows, here))
+            .chain(sentences::untried(rows, &here))
             .chain(sentences::targets(rows))
             .chain(scaling.of(&key).iter().copied().filter_map(sentences::law))
             .chain(sentences::growth(growth.of(&key).iter().copied()))
@@ -237,6 +299,8 @@ mod tests {
             let mut other =
                 RowReport { best_share: Some(best / time), rank: rank(time), ..row("other", size) };
             other.comparison.speedup = Some(100.0 / time);
+            let verdict = if time < 100.0 { "faster" } else { "slower" };
+            other.comparison.verdict = Some(verdict.into());
             [base, other]
         };
         [cell(10, small), cell(20, large)].concat()

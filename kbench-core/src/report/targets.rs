@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::assemble::Compared;
 use super::{RowReport, Status, units};
 use crate::infer::{Attainment, Comparison, Estimate, Mean, Observations, Scope, compare};
 use crate::kernel::{Expectation, Metric};
@@ -26,11 +27,7 @@ pub struct TargetReport {
 
 /// Judges all targets of a pass, at the largest thread count of each variant. The chance that any is wrongly said to be met
 /// or missed is 5 %: intervals are adjusted for their number. One launch cannot show that a target is missed.
-pub(super) fn judge_targets(
-    pass: &Pass,
-    rows: &mut [RowReport],
-    comparisons: &[(usize, Comparison)],
-) {
+pub(super) fn judge_targets(pass: &Pass, rows: &mut [RowReport], comparisons: &[Compared]) {
     let wanted = targets(pass);
     let judge = Judge { pass, comparisons, count: wanted.len() };
     for target in &wanted {
@@ -42,7 +39,7 @@ pub(super) fn judge_targets(
 /// What targets are judged by.
 struct Judge<'a> {
     pass: &'a Pass,
-    comparisons: &'a [(usize, Comparison)],
+    comparisons: &'a [Compared],
     /// How many targets there are.
     count: usize,
 }
@@ -69,42 +66,45 @@ impl Judge<'_> {
     /// A share of a ceiling is a time, upside down.
     fn ceiling(&self, target: &Target, row: &RowReport) -> Result<Figure, &'static str> {
         let share = row.ceiling_share.ok_or(NO_CEILING)?;
-        let Figure { value, interval: (low, high), scope, .. } = self.time(target)?;
+        let Figure { value, interval: (low, high), scope, .. } = self.time(target, row)?;
         let interval = (share * value / high, share * value / low);
         Ok(Figure { scale: 1.0, value: share, interval, scope })
     }
 
-    fn time(&self, target: &Target) -> Result<Figure, &'static str> {
+    fn time(&self, target: &Target, row: &RowReport) -> Result<Figure, &'static str> {
         let measurement = &self.pass.measured.measurement;
         let observations = Observations::of(measurement, target.cell);
         let estimate = Estimate::among(&observations.times(target.row), self.count);
+        // The time is the one that the row shows.
+        let shown = |estimate: Estimate| row.time_ns.map_or(estimate, |time| estimate.at(time));
         let figure = |estimate: Estimate| Figure {
             scale: 1e9,
             value: estimate.time,
             interval: (estimate.low, estimate.high),
             scope: observations.scope,
         };
-        estimate.map(figure).ok_or(NO_FIGURES)
+        estimate.map(shown).map(figure).ok_or(NO_FIGURES)
     }
 
     fn figure(&self, target: &Target, row: &RowReport) -> Result<Figure, &'static str> {
-        let of = |comparison: &Comparison| Figure {
+        // Of several that may have been chosen, each counts as a target of its own.
+        let of = |comparison: &Comparison, choices: usize| Figure {
             scale: 1.0,
             value: comparison.speedup,
-            interval: comparison.interval_among(self.count),
+            interval: comparison.interval_among(self.count * choices),
             scope: comparison.scope,
         };
         match target.expectation.metric {
             Metric::Ceiling => self.ceiling(target, row),
             Metric::Speedup => {
-                let mut found = self.comparisons.iter().filter(|(row, _)| *row == target.index);
-                found.next().map(|(_, comparison)| of(comparison)).ok_or(NO_COMPARISON)
+                let mut found = self.comparisons.iter().filter(|known| known.row == target.index);
+                found.next().map(|known| of(&known.comparison, 1)).ok_or(NO_COMPARISON)
             }
             Metric::Best => {
                 let found = best_other(self.pass, target.cell, target.row);
-                found.as_ref().map(of).ok_or(NO_OTHERS)
+                found.map(|(best, choices)| of(&best, choices)).ok_or(NO_OTHERS)
             }
-            Metric::Time => self.time(target),
+            Metric::Time => self.time(target, row),
         }
     }
 }
@@ -121,8 +121,8 @@ fn verdict(expectation: &Expectation, figure: &Figure) -> (Attainment, String) {
     }
 }
 
-/// A row against the fastest of the others.
-fn best_other(pass: &Pass, cell: usize, row: usize) -> Option<Comparison> {
+/// A row against the fastest of the others, and how many others there are: any of them might have been the fastest.
+fn best_other(pass: &Pass, cell: usize, row: usize) -> Option<(Comparison, usize)> {
     let Pass { measured, .. } = pass;
     let observations = Observations::of(&measured.measurement, cell);
     let rows = &pass.plan.cells[cell].rows;
@@ -132,8 +132,9 @@ fn best_other(pass: &Pass, cell: usize, row: usize) -> Option<Comparison> {
         .filter(|other| pass.plan.cells[cell].is_primary(*other))
         .filter(|other| measured.rows[cell][*other].failure.is_none());
     let timed = others.filter_map(|other| Some((other, Mean::of(&observations.times(other))?)));
-    let (best, _) = timed.min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
-    compare(&observations, best, row, measured.look(cell, row))
+    let timed: Vec<(usize, Mean)> = timed.collect();
+    let (best, _) = timed.iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
+    Some((compare(&observations, *best, row, measured.look(cell, row))?, timed.len()))
 }
 
 /// A target at one size.

@@ -9,12 +9,14 @@ use super::index::last_of_variants;
 use super::kernel_table::{COLUMNS, KernelTable, short_size};
 use super::overview::{heading, overview};
 use super::remarks::{remarks, wrapped, wrapped_at};
+use super::sentences::error_rate;
 use super::table::shortened;
 use super::{
     MemoryReport, PartReport, Report, RowReport, Seconds, Status, Style, WorkerReport, units,
 };
 use crate::environment::Environment;
 use crate::gauge::CounterFigures;
+use crate::infer::Judgement;
 
 /// The whole report as text.
 pub fn terminal(report: &Report, style: Style) -> String {
@@ -198,7 +200,8 @@ fn counts(rows: &[RowReport]) -> String {
     text
 }
 
-/// What differences could have been seen, and how many comparisons saw neither one nor none.
+/// What differences could have been seen, how many of those that are named may be false, and how many comparisons saw
+/// neither one nor none.
 fn sensitivity_lines(report: &Report) -> String {
     let comparisons = || report.rows.iter().map(|row| &row.comparison);
     let mut seen: Vec<f64> = comparisons().filter_map(|comparison| comparison.detectable).collect();
@@ -214,10 +217,21 @@ fn sensitivity_lines(report: &Report) -> String {
         false => format!(" ({most} % in the worst comparison)"),
     };
     let mut text = format!("a difference of {usual} %{worst} is found in four runs out of five\n");
-    let is_open = |words: &str| words.ends_with("inconclusive");
-    let open = comparisons().filter(|c| c.verdict.as_deref().is_some_and(is_open)).count();
+    let _ = writeln!(text, "{}", wrapped_at(&error_rate(&report.plan), 0, 5));
+    let with = |is: &dyn Fn(&RowReport) -> bool| report.rows.iter().filter(|row| is(row)).count();
+    let is_open = |row: &RowReport| row.judgement() == Some(Judgement::Inconclusive);
+    let open = with(&is_open);
     if open > 0 {
         let _ = writeln!(text, "{open} inconclusive: {}", remedy(&report.seconds));
+    }
+    // Where all are, the line about launches says so.
+    let is_alone = |row: &RowReport| is_open(row) && row.comparison.p_adjusted.is_none();
+    let alone = with(&is_alone);
+    if alone > 0 {
+        let _ = writeln!(
+            text,
+            "{alone} of them have one launch only, and so no verdict among those of several"
+        );
     }
     text
 }

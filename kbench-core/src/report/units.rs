@@ -5,6 +5,9 @@ use crate::cuda::bytes_in_words;
 /// No variant is a million times as fast as another: an end of an interval beyond this says only that too little is known.
 const FURTHEST: f64 = 1e6;
 
+/// An end of an interval that is nearer to 1 is 1 for every reader.
+const NEAREST: f64 = 1e-7;
+
 /// A half width from this many per cent on is not told apart from others.
 const WIDEST: f64 = 1000.0;
 
@@ -33,6 +36,18 @@ pub(crate) fn time(nanoseconds: f64) -> String {
 /// A ratio of times, or an end of its interval: `1.52`, `<1e-6`.
 pub(super) fn ratio(ratio: f64) -> String {
     if ratio < 1.0 / FURTHEST { "<1e-6".to_owned() } else { within_reason(ratio, digits) }
+}
+
+/// An interval of a ratio: `[0.981, 1.0004]`. An end beside 1 has as many digits as tell on which side it is.
+pub(super) fn interval(low: f64, high: f64) -> String {
+    let end = |end: f64| match (ratio(end), (end - 1.0).abs()) {
+        (plain, distance) if plain == "1.00" && distance > NEAREST => {
+            let decimals = (1.0 - distance.log10().ceil()) as usize;
+            format!("{end:.decimals$}")
+        }
+        (plain, _) => plain,
+    };
+    format!("[{}, {}]", end(low), end(high))
 }
 
 /// A number as it is shown, unless it is so large that only that is shown.
@@ -150,6 +165,14 @@ mod tests {
         assert_eq!([percent(0.004), percent(0.214)], ["0.4 %", "21 %"]);
         assert_eq!([literal(65_536), literal(46_080), literal(512)], ["1<<16", "46_080", "512"]);
         assert_eq!([seconds(0.4), seconds(80.0)], ["0 s", "1 min 20 s"]);
+    }
+
+    #[test]
+    fn an_end_of_an_interval_shows_its_side_of_one() {
+        assert_eq!(interval(0.95, 1.02), "[0.950, 1.02]");
+        assert_eq!(interval(1.0004, 1.0049), "[1.0004, 1.005]");
+        assert_eq!(interval(0.99962, 1.0), "[0.9996, 1.00]");
+        assert_eq!(interval(1.0 + 1e-12, f64::INFINITY), "[1.00, >1e6]");
     }
 
     #[test]

@@ -2,13 +2,16 @@
 //!
 //! `--partition` never splits a kernel, so all comparisons of a kernel come from one machine and stay as they are. What is
 //! new is that there are more of them: each part has adjusted its probabilities for its own comparisons, and among k parts
-//! they are multiplied by k (Bonferroni), so that the chance of any false difference in the whole report is still what was
+//! they are multiplied by k (Bonferroni), so that the error rate of the whole report is still what was
 //! asked for.
 
 use crate::hash::fnv64;
+use crate::infer::{ErrorRate, Judgement, student_quantile};
 use crate::order;
 use crate::plan::Partition;
-use crate::report::{PartReport, Report, RowReport};
+use crate::report::{
+    ComparisonReport, PartReport, PlanReport, Report, RowReport, kernel_reports, rank_again,
+};
 
 /// Why runs do not make one report.
 #[derive(Debug, thiserror::Error)]
@@ -59,6 +62,14 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
     let count = parts.len() as f64;
     let filtered_out = filtered_out(&parts);
     let significance = parts.iter().map(|part| part.plan.significance).fold(1.0, f64::min);
+    let is_of_discoveries = |part: &Report| part.plan.error_rate == ErrorRate::Discovery;
+    let error_rate = match parts.iter().any(is_of_discoveries) {
+        true => ErrorRate::Discovery,
+        false => ErrorRate::Family,
+    };
+    for part in &mut parts {
+        adjust(part, count, significance);
+    }
     let mut parts = parts.into_iter();
     let mut merged = parts.next().ok_or(MergeError::Nothing)?;
     mark(&mut merged);
@@ -66,10 +77,8 @@ pub fn merge(mut parts: Vec<Report>) -> Result<Report, MergeError> {
         mark(&mut part);
         absorb(&mut merged, part);
     }
-    for row in merged.rows.iter_mut().chain(&mut merged.searched) {
-        adjust(row, count, significance);
-    }
     merged.plan.partition = None;
+    merged.plan.error_rate = error_rate;
     Ok(Report { run, warnings, parts: about, missing, filtered_out, executable: None, ..merged })
 }
 
@@ -216,22 +225,72 @@ fn absorb(merged: &mut Report, part: Report) {
     }
 }
 
-/// Adjusts what a row says for the number of parts.
-fn adjust(row: &mut RowReport, parts: f64, significance: f64) {
-    let stricter = |p: &mut Option<f64>, verdict: &mut Option<String>| {
-        *p = p.map(|p| (p * parts).min(1.0));
-        let is_shown = p.is_some_and(|p| p < significance);
-        if let Some(text) = verdict.as_mut().filter(|_| !is_shown) {
-            for word in ["faster", "slower"] {
-                if let Some(reservation) = text.strip_suffix(word) {
-                    *text = format!("{reservation}inconclusive");
-                    break;
-                }
+/// Adjusts what a part says for the number of parts: probabilities, intervals, verdicts, and what follows from verdicts.
+fn adjust(part: &mut Report, parts: f64, significance: f64) {
+    if parts < 2.0 {
+        return;
+    }
+    let PlanReport { error_rate, margin, .. } = part.plan;
+    for rows in [&mut part.rows, &mut part.searched] {
+        // By the false-discovery rate the level of all is in proportion to how many differences there are.
+        let found = |rows: &[RowReport], most: f64| {
+            let is_found = |row: &&RowReport| row.comparison.p_adjusted.is_some_and(|p| p <= most);
+            rows.iter().filter(is_found).count().max(1) as f64
+        };
+        let share = match error_rate {
+            ErrorRate::Discovery => found(rows, significance / parts) / found(rows, significance),
+            ErrorRate::Family => 1.0,
+        };
+        for row in rows.iter_mut() {
+            let found = &mut row.comparison;
+            let furthest = found.at_most.map_or(f64::INFINITY, f64::ln_1p);
+            let without = Judgement::without_difference(furthest, margin);
+            widen(found, share / parts);
+            if stricter(&mut found.p_adjusted, &mut found.verdict, parts, significance, without) {
+                found.speedup_low = found.speedup_low.map(|low| low.min(1.0));
+                found.speedup_high = found.speedup_high.map(|high| high.max(1.0));
             }
+            let (p, verdict) = (&mut row.change.change_p_adjusted, &mut row.change.change_verdict);
+            stricter(p, verdict, parts, significance, Judgement::Inconclusive);
         }
+        rank_again(rows);
+    }
+    let Report { rows, searched, crossovers, scaling, growth, kernels, .. } = part;
+    *kernels = kernel_reports(rows, searched, crossovers, scaling, growth);
+}
+
+/// Raises a probability, and says whether it withdraws a difference that is not shown any more.
+fn stricter(
+    p: &mut Option<f64>,
+    verdict: &mut Option<String>,
+    parts: f64,
+    significance: f64,
+    without: Judgement,
+) -> bool {
+    *p = p.map(|p| (p * parts).min(1.0));
+    let Some(text) = verdict.as_mut().filter(|_| p.is_none_or(|p| p > significance)) else {
+        return false;
     };
-    stricter(&mut row.comparison.p_adjusted, &mut row.comparison.verdict);
-    stricter(&mut row.change.change_p_adjusted, &mut row.change.change_verdict);
+    let named = Judgement::of(text).filter(|judgement| judgement.is_different());
+    if let Some(reservation) = named.and_then(|named| text.strip_suffix(named.word())) {
+        *text = format!("{reservation}{}", without.word());
+    }
+    named.is_some()
+}
+
+/// Widens the interval of a speed-up to a share of the error rate that it has.
+fn widen(found: &mut ComparisonReport, share: f64) {
+    let ComparisonReport { speedup, speedup_low, speedup_high, speedup_confidence, df, .. } = found;
+    if let (Some(speedup), Some(low), Some(high), Some(confidence), Some(df)) =
+        (*speedup, *speedup_low, *speedup_high, *speedup_confidence, *df)
+    {
+        let among = 1.0 - (1.0 - confidence) * share;
+        let quantile = |confidence: f64| student_quantile(0.5 + confidence / 2.0, df);
+        let factor = quantile(among) / quantile(confidence);
+        let end = |end: f64| speedup * (end / speedup).powf(factor);
+        (*speedup_low, *speedup_high) = (Some(end(low)), Some(end(high)));
+        *speedup_confidence = Some(among);
+    }
 }
 
 #[cfg(test)]

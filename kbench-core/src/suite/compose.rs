@@ -13,7 +13,7 @@ use crate::infer::contaminated_share;
 use crate::measure::Pass;
 use crate::report::{
     DeviceReport, PlanReport, Report, RowReport, SCHEMA, Seconds, WorkerReport, assemble,
-    growth_reports, kernel_reports, put_in_context, scaling_reports,
+    family_of, growth_reports, kernel_reports, put_in_context, scaling_reports,
 };
 
 /// What is noted of a run while it goes on.
@@ -67,8 +67,9 @@ impl Configuration {
         seconds.inside_share =
             (seconds.measuring > 0.0).then_some(seconds.inside / seconds.measuring);
         let mut rows = assemble(first, *rules, Origin::Listed, ceilings);
+        let rules = rules.among(family_of(&rows));
         let searched = passes.iter();
-        let searched = searched.flat_map(|pass| assemble(pass, *rules, Origin::Searched, ceilings));
+        let searched = searched.flat_map(|pass| assemble(pass, rules, Origin::Searched, ceilings));
         let mut searched: Vec<RowReport> = searched.collect();
         let scaling = scaling_reports(
             first,
@@ -87,8 +88,9 @@ impl Configuration {
                 effort: effort.clone(),
                 threads: threads.clone(),
                 isolation: *isolation,
+                error_rate: rules.error_rate,
                 significance: rules.significance,
-                margin: rules.margin,
+                margin: rules.margin(),
                 partition: first.plan.partition.map(|partition| partition.to_string()),
                 kernels: first.plan.kernels.clone(),
                 has_substitutes: first.plan.has_substitutes,

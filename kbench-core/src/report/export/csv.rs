@@ -4,10 +4,10 @@ use std::fmt;
 
 use crate::crossover::ThresholdVerdict;
 use crate::infer::{Attainment, Rank};
-use crate::report::{Report, RowReport};
+use crate::report::{Doubt, Report, RowReport};
 
 /// Columns in order; the first 23 are a contract.
-const COLUMNS: [&str; 82] = [
+const COLUMNS: [&str; 85] = [
     "kernel",
     "variant",
     "backend",
@@ -90,6 +90,9 @@ const COLUMNS: [&str; 82] = [
     "change_detectable",
     "memory_change",
     "machine",
+    "speedup_confidence",
+    "at_most",
+    "doubt",
 ];
 
 /// The report as comma-separated values (RFC 4180).
@@ -102,7 +105,7 @@ pub fn csv(report: &Report) -> String {
     text
 }
 
-fn fields(row: &RowReport) -> [Field; 82] {
+fn fields(row: &RowReport) -> [Field; 85] {
     let number = |value: Option<f64>| Field::figure(value);
     let whole = |value: Option<u64>| Field::figure(value);
     let text = |text: &Option<String>| Field::text(text.as_deref().unwrap_or_default());
@@ -195,6 +198,9 @@ fn fields(row: &RowReport) -> [Field; 82] {
         number(change.change_detectable),
         number(change.memory_change),
         text(&row.machine),
+        number(comparison.speedup_confidence),
+        number(comparison.at_most),
+        Field::text(row.doubt.map_or("", Doubt::word)),
     ]
 }
 

@@ -8,7 +8,7 @@ use super::text::{amount, count, escape, grouped, name, variant};
 use crate::calendar::date_and_time;
 use crate::order;
 
-const READING: &str = "The bar is the 95 % interval of the change in time, the dot its figure; right of the middle line is \
+const READING: &str = "The bar is the interval by which the change in time is judged, the dot its figure; right of the middle line is \
     slower. A change counts only when its verdict says so.";
 
 /// Rows that are listed; all are in the table at the end.
@@ -125,7 +125,7 @@ fn table(rows: &[&RowReport]) -> String {
     }
     let caption = "Changes, the decided first and of these the worst";
     format!(
-        r#"<p class="read">{}</p><div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table class="changes"><caption>{caption}</caption><thead><tr><th scope="col">row<th scope="col" class="num">then<th scope="col" class="num">now<th scope="col" class="num">change<th scope="col" class="strip">interval<th scope="col" class="num">95 %<th scope="col">verdict</tr></thead><tbody>{lines}</tbody></table></div>"#,
+        r#"<p class="read">{}</p><div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table class="changes"><caption>{caption}</caption><thead><tr><th scope="col">row<th scope="col" class="num">then<th scope="col" class="num">now<th scope="col" class="num">change<th scope="col" class="strip">interval<th scope="col" class="num">ends<th scope="col">verdict</tr></thead><tbody>{lines}</tbody></table></div>"#,
         escape(READING)
     )
 }

@@ -8,7 +8,7 @@ use crate::visible::is_obeyed;
 
 /// Figures of a row that are kept, under their names in the run document. Raw samples are not among them: a page would grow
 /// by all of them.
-const COLUMNS: [&str; 36] = [
+const COLUMNS: [&str; 38] = [
     "name",
     "kernel",
     "variant",
@@ -28,6 +28,7 @@ const COLUMNS: [&str; 36] = [
     "p",
     "p_adjusted",
     "verdict",
+    "at_most",
     "bytes_per_s",
     "flops_per_s",
     "items_per_s",
@@ -37,6 +38,7 @@ const COLUMNS: [&str; 36] = [
     "tolerance",
     "origin",
     "unstable",
+    "doubt",
     "launches",
     "best_share",
     "rank",

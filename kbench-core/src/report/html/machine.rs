@@ -1,5 +1,6 @@
 //! Where the figures are from: a card for every machine, with what makes them doubtful in plain words.
 
+use super::super::sentences::error_rate;
 use super::super::{DeviceReport, Report, WorkerReport, units};
 use super::text::{cut, escape, name, scaled};
 use crate::calendar::date_and_time;
@@ -148,16 +149,16 @@ fn conduct(report: &Report) -> String {
     let inside = seconds
         .inside_share
         .map(|share| format!(", {} of it inside kernels", units::percent(share)));
+    let rate = error_rate(&report.plan);
     let text = format!(
-        "{} launches; checked for {}, measured for {}{}{}. Seed {}. Differences are shown at a chance of {} that any of them \
-         is false; within ±{} counts as equivalent.",
+        "{} launches; checked for {}, measured for {}{}{}. Seed {}. Error rate: {rate}. Differences \
+         within ±{} count as equivalent.",
         report.launches,
         units::seconds(seconds.checking),
         units::seconds(seconds.measuring),
         inside.unwrap_or_default(),
         busy.unwrap_or_default(),
         report.seed,
-        units::percent(report.plan.significance),
         units::percent(report.plan.margin)
     );
     format!(r#"<p class="read">{}</p>"#, escape(&text))

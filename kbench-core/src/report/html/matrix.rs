@@ -11,7 +11,7 @@ use super::series::Subject;
 use super::text::{
     count, cut, escape, last_segment, name, short_size, short_variant, speedup, variant,
 };
-use crate::infer::Rank;
+use crate::infer::Judgement;
 use crate::order;
 
 const READING: &str = "A cell is one size, work growing to the right: the best variant and how much faster it is than the \
@@ -106,11 +106,14 @@ fn finding(subject: &Subject<'_>, rows: &[&RowReport]) -> Finding {
         .collect();
     let challengers = ranked.iter().filter(|row| row.comparison.speedup.is_some());
     let figure = |row: &RowReport| row.comparison.speedup.unwrap_or(0.0);
-    let best = challengers.max_by(|a, b| figure(a).total_cmp(&figure(b)));
+    // What is shown to be faster comes before what may be.
+    let is_faster = |row: &RowReport| row.judgement() == Some(Judgement::Faster);
+    let best = challengers
+        .max_by(|a, b| is_faster(a).cmp(&is_faster(b)).then(figure(a).total_cmp(&figure(b))));
     let Some(best) = best else { return without_comparison(rows, &ranked) };
     let ratio = figure(best);
     let verdict = best.comparison.verdict.as_deref().unwrap_or_default();
-    let is_shown = verdict.ends_with("faster") || verdict.ends_with("slower");
+    let is_shown = best.judgement().is_some_and(Judgement::is_different);
     let step = step(ratio);
     let open = if is_shown { "" } else { " open" };
     let found = &best.comparison;
@@ -122,8 +125,8 @@ fn finding(subject: &Subject<'_>, rows: &[&RowReport]) -> Finding {
     );
     let short = short_variant(subject.kernel, &best.variant);
     let threads = if best.threads > 1 { format!(" ·{}", best.threads) } else { String::new() };
-    let base = ranked.iter().find(|row| row.is_base);
-    let base_wins = base.is_some_and(|base| base.rank != Some(Rank::Behind) && ratio < 1.0);
+    let has_base = ranked.iter().any(|row| row.is_base);
+    let base_wins = has_base && !is_faster(best);
     let (figure, words) = match base_wins {
         true => ("base".to_owned(), format!("next {}×", units::ratio(ratio))),
         false => (format!("{}×", units::ratio(ratio)), format!("{short}{threads}")),

@@ -1,13 +1,14 @@
 //! The samples of one cell of a kernel: how they are distributed, and whether they drift.
 //!
-//! All cells would be too much for one page. The one that is shown is the most doubtful: with most rows that are unstable or
-//! inconclusive, and of several the largest.
+//! All cells would be too much for one page. The one that is shown is the most doubtful: with most rows that are unstable,
+//! bimodal or inconclusive, and of several the largest.
 
 use super::super::{RowReport, Status, units};
 use super::plot::{ACROSS, Axis, Plot, UPWARD};
 use super::scale::{Scale, Spread};
 use super::series::{COLOURS, Subject};
 use super::text::{count, tick, time_tick, variant};
+use crate::infer::Judgement;
 
 /// How to read these plots.
 pub(super) const READING: &str = "Left: the share of samples that took at most so long; steep is steady, and a curve \
@@ -33,8 +34,8 @@ pub(super) fn plots(subject: &Subject<'_>) -> Option<(String, Vec<String>)> {
 /// The rows of the most doubtful cell.
 fn cell<'a>(subject: &Subject<'a>) -> Option<Vec<&'a RowReport>> {
     let is_doubtful = |row: &&&RowReport| {
-        let verdict = row.comparison.verdict.as_deref().unwrap_or_default();
-        row.unstable || verdict.ends_with("inconclusive")
+        let is_open = row.judgement() == Some(Judgement::Inconclusive);
+        row.reservation().is_some() || is_open
     };
     let with_samples = |cell: Vec<&'a RowReport>| -> Vec<&'a RowReport> {
         let is_shown = |row: &&RowReport| {

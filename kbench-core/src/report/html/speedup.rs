@@ -9,7 +9,7 @@ use crate::crossover::{Crossover, Winner};
 use crate::order;
 
 /// How to read these plots.
-pub(super) const READING: &str = "Above 1× a variant beats the base. The band is the 95 % interval; where it \
+pub(super) const READING: &str = "Above 1× a variant beats the base. The band is the interval by which it is judged; where it \
     touches 1× no winner is shown. The shaded bracket is where the winner changes, the dashed line the author's threshold.";
 
 /// With more lines than these, ends of lines with fewer threads have no label.

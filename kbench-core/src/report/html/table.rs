@@ -6,6 +6,7 @@ use super::super::{Report, RowReport, Status, units};
 use super::text::{amount, count, escape, grouped, scaled};
 use super::throughput::Rate;
 use crate::crossover::Origin;
+use crate::infer::Judgement;
 
 /// A column: its title, the figure of the data by which it is sorted, and whether it is a number.
 struct Column {
@@ -27,7 +28,7 @@ const COLUMNS: [Column; 12] = [
     column("time", "time_ns", true),
     column("±95 %", "", true),
     column("speed-up", "speedup", true),
-    column("95 % interval", "", true),
+    column("interval", "", true),
     column("adj. p", "p_adjusted", true),
     column("verdict", "verdict", false),
     column("rate", "flops_per_s", true),
@@ -75,7 +76,7 @@ fn controls(all: usize) -> String {
     format!(
         r#"<form class="controls" hidden role="search" aria-label="filter rows"><label>name <input type="search" id="filter" autocomplete="off" spellcheck="false"></label> <label>status <select id="status"><option value="">any</option>{}</select></label> <label>verdict <select id="judged"><option value="">any</option>{}</select></label> <output id="shown" aria-live="polite">{} shown</output> <button type="button" id="download">download as JSON</button></form>"#,
         options(&["ok", "failed", "skipped", "unstable"]),
-        options(&["faster", "slower", "equivalent", "inconclusive"]),
+        options(&Judgement::ALL.map(Judgement::word)),
         count(all, "row", "rows")
     )
 }
@@ -85,8 +86,7 @@ fn line(lines: &mut String, row: &RowReport, has_change: bool) {
     let text = |value: Option<String>| value.unwrap_or_default();
     let half = row.time_ns.zip(row.time_low_ns.zip(row.time_high_ns));
     let ends = found.speedup_low.zip(found.speedup_high);
-    let interval =
-        ends.map(|(low, high)| format!("[{}, {}]", units::ratio(low), units::ratio(high)));
+    let interval = ends.map(|(low, high)| units::interval(low, high));
     let rate = [Rate::Flops, Rate::Bytes, Rate::Items]
         .into_iter()
         .find_map(|rate| Some(scaled(rate.figure(row)?, rate.unit())));
@@ -144,21 +144,18 @@ fn full_name(row: &RowReport) -> String {
 
 fn verdict(row: &RowReport) -> String {
     let span = if row.status == Status::Ok { "" } else { r#" colspan="6""# };
-    let unstable = if row.unstable { " <small>unstable</small>" } else { "" };
-    let (tone, words) = match (&row.status, row.comparison.verdict.as_deref()) {
+    let reservation =
+        row.reservation().map_or_else(String::new, |r| format!(" <small>{r}</small>"));
+    let full = || row.verdict_in_full().unwrap_or_default();
+    let (tone, words) = match (&row.status, row.judgement()) {
         (Status::Failed(_), _) => ("bad", row.status.to_string()),
         (Status::Skipped(_), _) => ("quiet", row.status.to_string()),
-        (Status::Ok, Some(verdict)) if verdict.ends_with("faster") => {
-            ("good", format!("▲ {verdict}"))
-        }
-        (Status::Ok, Some(verdict)) if verdict.ends_with("slower") => {
-            ("warn", format!("▼ {verdict}"))
-        }
-        (Status::Ok, Some(verdict)) => ("quiet", verdict.to_owned()),
+        (Status::Ok, Some(Judgement::Faster)) => ("good", format!("▲ {}", full())),
+        (Status::Ok, Some(Judgement::Slower)) => ("warn", format!("▼ {}", full())),
         (Status::Ok, None) if row.is_base => ("quiet", "base".to_owned()),
-        (Status::Ok, None) => ("quiet", String::new()),
+        (Status::Ok, _) => ("quiet", full()),
     };
-    format!(r#"<td{span} class="{tone}">{}{unstable}"#, escape(&words))
+    format!(r#"<td{span} class="{tone}">{}{reservation}"#, escape(&words))
 }
 
 /// The command that makes the run again.

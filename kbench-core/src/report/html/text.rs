@@ -139,7 +139,7 @@ pub(super) fn speedup(value: f64, low: Option<f64>, high: Option<f64>) -> String
     let shown = units::ratio(value);
     match low.zip(high) {
         Some((low, high)) => {
-            format!("{shown}× [{}, {}]", units::ratio(low), units::ratio(high))
+            format!("{shown}× {}", units::interval(low, high))
         }
         None => format!("{shown}×"),
     }

@@ -7,9 +7,10 @@ use crate::crossover::{Outcome, ThresholdVerdict};
 use crate::infer::Attainment;
 
 /// Verdicts in the order of the bar, each with its class and mark.
-const VERDICTS: [(&str, &str, &str); 4] = [
+const VERDICTS: [(&str, &str, &str); 5] = [
     ("faster", "good", "▲"),
     ("equivalent", "same", "="),
+    ("equal within 5 %", "near", "≈"),
     ("inconclusive", "quiet", "?"),
     ("slower", "warn", "▼"),
 ];
@@ -81,7 +82,7 @@ fn tile(number: usize, words: &str, link: &str, tone: &str) -> String {
 }
 
 /// How many comparisons came out in which way.
-fn counts(report: &Report) -> [usize; 4] {
+fn counts(report: &Report) -> [usize; 5] {
     let of = |word: &str| {
         let is = |row: &&RowReport| {
             row.comparison.verdict.as_deref().is_some_and(|verdict| verdict.ends_with(word))

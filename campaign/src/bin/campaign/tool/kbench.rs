@@ -1,6 +1,7 @@
 //! kbench: one run of base and other, whose verdict is taken as it stands.
 //!
-//! *faster* and *slower* are differences, *equivalent* is the same; the reservation *provisional* is ignored.
+//! *faster* and *slower* are differences, *equivalent* is the same, *equal within 5 %* is too little to say of the differences
+//! here; the reservation *provisional* is ignored.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -140,7 +141,7 @@ fn answer(row: &Row) -> Option<Answer> {
             "faster" => Verdict::DifferentFaster,
             "slower" => Verdict::DifferentSlower,
             "equivalent" => Verdict::Same,
-            "inconclusive" => Verdict::Inconclusive,
+            "equal within 5 %" | "inconclusive" => Verdict::Inconclusive,
             _ => return None,
         },
     })

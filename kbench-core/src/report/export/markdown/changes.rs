@@ -48,7 +48,7 @@ pub(super) fn changes(report: &Report) -> String {
     text
 }
 
-const HEAD: &str = "| change | 95 % interval | then | now | verdict | kernel | variant | size |\n\
+const HEAD: &str = "| change | interval | then | now | verdict | kernel | variant | size |\n\
                     |---:|---|---:|---:|---|---|---|---|\n";
 
 fn line(change: f64, row: &RowReport) -> String {

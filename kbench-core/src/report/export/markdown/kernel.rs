@@ -53,7 +53,10 @@ fn line(row: &RowReport) -> String {
     let time = row.time_ns.map(|time| units::time(time) + &half(time).unwrap_or_default());
     let ends = comparison.speedup_low.zip(comparison.speedup_high);
     let ends = ends
-        .map(|(low, high)| format!(" \\[{}, {}\\]", units::ratio(low), units::ratio(high)))
+        .map(|(low, high)| {
+            let interval = units::interval(low, high);
+            format!(" \\[{}\\]", interval.trim_matches(['[', ']']))
+        })
         .unwrap_or_default();
     let speedup = comparison.speedup.map(|s| format!("{}×{}", units::ratio(s), ends));
     format!(
@@ -84,11 +87,13 @@ pub(super) fn variant(row: &RowReport) -> String {
 }
 
 fn verdict(row: &RowReport) -> String {
-    match (&row.status, &row.comparison.verdict) {
+    match (&row.status, row.verdict_in_full()) {
         (Status::Failed(_), _) => "**FAILED**".to_owned(),
         (Status::Skipped(_), _) => "skipped".to_owned(),
-        (Status::Ok, Some(words)) if row.unstable => format!("{} (unstable)", prose(words)),
-        (Status::Ok, Some(words)) => prose(words),
+        (Status::Ok, Some(words)) => match row.reservation() {
+            Some(reservation) => format!("{} ({reservation})", prose(&words)),
+            None => prose(&words),
+        },
         (Status::Ok, None) if row.is_base => "base".to_owned(),
         (Status::Ok, None) => String::new(),
     }

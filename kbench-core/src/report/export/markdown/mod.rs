@@ -63,7 +63,7 @@ fn verdict(report: &Report) -> String {
 
 /// `3 faster, 1 slower`: how many of each judgement, whatever reservation it has.
 fn counted<'a>(verdicts: impl Iterator<Item = &'a str> + Clone) -> String {
-    let judgements = ["slower", "faster", "equivalent", "inconclusive"];
+    let judgements = ["slower", "faster", "equivalent", "equal within 5 %", "inconclusive"];
     let count = |word: &&str| verdicts.clone().filter(|verdict| verdict.ends_with(word)).count();
     let counts = judgements.iter().map(|word| (count(word), word)).filter(|(count, _)| *count > 0);
     let words: Vec<String> = counts.map(|(count, word)| format!("{count} {word}")).collect();

@@ -1,0 +1,111 @@
+//! Crossovers as the verdicts of the table let one tell them.
+//!
+//! The search of crossovers has an error rate of its own: it may show a winner where the report as a whole, with its many
+//! comparisons and its margin, names no difference, and the other way round. What is said below a table follows from the
+//! table: at the sizes that it lists a variant wins where its verdict is *faster*, and loses where it is *slower*. Sizes that
+//! the search measured between them keep the winner that it found.
+
+use super::RowReport;
+use super::index::Index;
+use crate::crossover::{
+    Crossing, Crossover, EvidenceReport, Limit, Origin, ThresholdVerdict, Winner, changes, outcome,
+};
+use crate::infer::Judgement;
+
+/// Rows of a kernel by variant and size.
+pub(super) type Rows<'a> = Index<'a, (&'a str, &'a str), RowReport>;
+
+/// Rows of a kernel by variant and size.
+pub(super) fn by_size(rows: &[RowReport]) -> Rows<'_> {
+    Index::new(rows, |row| (row.variant.as_str(), row.size.as_str()))
+}
+
+/// A crossover as the verdicts of some rows tell it.
+pub(super) fn as_shown(found: &Crossover, rows: &Rows<'_>) -> Crossover {
+    let mut shown = found.clone();
+    let judgement_at = |size: &str| {
+        let here = rows.of(&(found.variant.as_str(), size)).iter();
+        let mut same = here.filter(|row| row.threads == found.threads);
+        same.find(|row| row.mode == found.mode.name())?.judgement()
+    };
+    for known in shown.evidence.iter_mut().filter(|known| known.origin == Origin::Listed) {
+        if let Some(judgement) = judgement_at(&known.place.size) {
+            known.winner = winner(judgement);
+        }
+    }
+    let winners = |evidence: &[EvidenceReport]| -> Vec<Option<Winner>> {
+        evidence.iter().map(|known| known.winner).collect()
+    };
+    let told = winners(&shown.evidence);
+    if told != winners(&found.evidence) {
+        shown.outcome = outcome(&told);
+        let crossing = |(below, above): (usize, usize)| crossing(found, below, above, &told);
+        shown.crossings = changes(&told).into_iter().filter_map(crossing).collect();
+    }
+    if let Some(threshold) = &mut shown.threshold {
+        threshold.costs.retain(|cost| {
+            let loser = if cost.claimed { Winner::Base } else { Winner::Variant };
+            judgement_at(&cost.place.size).is_none_or(|found| winner(found) == Some(loser))
+        });
+        let is_left = |claimed: bool| threshold.costs.iter().any(|cost| cost.claimed == claimed);
+        let is_wrong =
+            matches!(threshold.verdict, ThresholdVerdict::TooLow | ThresholdVerdict::TooHigh);
+        threshold.verdict = match threshold.verdict {
+            _ if is_wrong && is_left(true) => ThresholdVerdict::TooLow,
+            _ if is_wrong && is_left(false) => ThresholdVerdict::TooHigh,
+            _ if is_wrong => ThresholdVerdict::Undecided,
+            verdict => verdict,
+        };
+    }
+    shown
+}
+
+/// Which of both takes less time by a verdict on the variant.
+fn winner(judgement: Judgement) -> Option<Winner> {
+    match judgement {
+        Judgement::Faster => Some(Winner::Variant),
+        Judgement::Slower => Some(Winner::Base),
+        Judgement::Equivalent | Judgement::Near | Judgement::Inconclusive => None,
+    }
+}
+
+/// The change of the winner between two sizes: as the search found it, or between others.
+fn crossing(
+    found: &Crossover,
+    below: usize,
+    above: usize,
+    winners: &[Option<Winner>],
+) -> Option<Crossing> {
+    let (from, to) = (&found.evidence[below].place, &found.evidence[above].place);
+    let is_same = |known: &&Crossing| {
+        let is_between = known.below.size == from.size && known.above.size == to.size;
+        is_between && Some(known.winner) == winners[above]
+    };
+    if let Some(known) = found.crossings.iter().find(is_same) {
+        return Some(known.clone());
+    }
+    Some(Crossing {
+        below: from.clone(),
+        above: to.clone(),
+        winner: winners[above]?,
+        estimate: to.clone(),
+        octaves: (to.work / from.work).log2(),
+        limit: if above - below > 1 { Limit::Undecided } else { Limit::Time },
+    })
+}
+
+/// The listed sizes outside of every crossing at which no winner is shown.
+pub(super) fn undecided(found: &Crossover) -> Vec<&str> {
+    let position =
+        |size: &str| found.evidence.iter().position(|known| known.place.size == size).unwrap_or(0);
+    let brackets: Vec<(usize, usize)> = found
+        .crossings
+        .iter()
+        .map(|crossing| (position(&crossing.below.size), position(&crossing.above.size)))
+        .collect();
+    let is_inside = |at: usize| brackets.iter().any(|(below, above)| *below < at && at < *above);
+    let is_open = |known: &EvidenceReport| known.origin == Origin::Listed && known.winner.is_none();
+    let evidence = found.evidence.iter().enumerate();
+    let open = evidence.filter(|(at, known)| is_open(known) && !is_inside(*at));
+    open.map(|(_, known)| known.place.size.as_str()).collect()
+}
