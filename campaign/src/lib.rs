@@ -11,6 +11,7 @@ pub mod random;
 pub mod statistics;
 pub mod sweep;
 mod task;
+pub mod truth;
 
 pub use duration::duration;
 pub use task::{Code, Task, TaskError, Workload};
