@@ -2,6 +2,8 @@
 
 use std::hint::black_box;
 
+use rayon::prelude::*;
+
 /// Rounds of the smaller task: about 0.2 ms, and 0.5 % of it is a whole number.
 pub const ROUNDS: u64 = 100_000;
 
@@ -24,6 +26,14 @@ pub fn chain<const WHICH: u8>(rounds: u64) -> u64 {
     (0..rounds).fold(black_box(1), |x: u64, _| x.wrapping_mul(MULTIPLIER).rotate_left(TURN) ^ MASK)
 }
 
+/// As many rounds in parts of equal length, each a chain of its own, for the threads of the current pool.
+#[inline(never)]
+pub fn chain_in_parts(rounds: u64, parts: usize) -> u64 {
+    let edge = |part: usize| rounds * part as u64 / parts as u64;
+    let part = |part: usize| chain::<{ crate::ORIGINAL }>(edge(part + 1) - edge(part));
+    (0..parts).into_par_iter().with_max_len(1).map(part).reduce(|| 0, u64::wrapping_add)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -40,5 +50,14 @@ mod tests {
     fn copies_compute_the_same_and_every_round_counts() {
         assert_eq!(chain::<ORIGINAL>(1000), chain::<COPY>(1000));
         assert_ne!(chain::<ORIGINAL>(1000), chain::<ORIGINAL>(1001));
+    }
+
+    #[test]
+    fn parts_have_as_many_rounds_as_the_whole() {
+        let chains = |rounds: &[u64]| {
+            rounds.iter().map(|rounds| chain::<ORIGINAL>(*rounds)).fold(0, u64::wrapping_add)
+        };
+        assert_eq!(chain_in_parts(1000, 4), chains(&[250; 4]));
+        assert_eq!(chain_in_parts(1001, 2), chains(&[500, 501]));
     }
 }

@@ -6,9 +6,14 @@
 #![forbid(unsafe_code)]
 
 pub mod chain;
+mod duration;
+pub mod random;
+pub mod statistics;
 pub mod sweep;
 mod task;
+pub mod truth;
 
+pub use duration::duration;
 pub use task::{Code, Task, TaskError, Workload};
 
 /// The function that most tasks call.

@@ -7,6 +7,8 @@ use std::hint::black_box;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rayon::prelude::*;
+
 /// Elements of the ring: 16 MiB.
 pub const ELEMENTS: usize = 4 << 20;
 
@@ -32,7 +34,31 @@ pub fn sweep<const WHICH: u8>(ring: &[f32], chunks: u64) -> f32 {
     if ring.is_empty() {
         return 0.0;
     }
-    let mut next = NEXT.load(Ordering::Relaxed) % ring.len();
+    let next = NEXT.load(Ordering::Relaxed) % ring.len();
+    let (sum, next) = walk(ring, next, chunks);
+    NEXT.store(next, Ordering::Relaxed);
+    sum
+}
+
+/// The same walk, cut into parts of equal length for the threads of the current pool.
+#[inline(never)]
+pub fn sweep_in_parts(ring: &[f32], chunks: u64, parts: usize) -> f32 {
+    let (ring, _) = ring.as_chunks::<CHUNK>();
+    if ring.is_empty() {
+        return 0.0;
+    }
+    let next = NEXT.load(Ordering::Relaxed) as u64;
+    let edge = |part: usize| next + chunks * part as u64 / parts as u64;
+    let place = |chunk: u64| (chunk % ring.len() as u64) as usize;
+    let part = |part: usize| walk(ring, place(edge(part)), edge(part + 1) - edge(part)).0;
+    let sum = (0..parts).into_par_iter().with_max_len(1).map(part).sum();
+    NEXT.store(place(edge(parts)), Ordering::Relaxed);
+    sum
+}
+
+/// The sum of as many chunks from one on, and the chunk after the last.
+#[inline(always)]
+fn walk(ring: &[[f32; CHUNK]], mut next: usize, chunks: u64) -> (f32, usize) {
     let mut sums = [0.0f32; LANES];
     for _ in 0..chunks {
         for lanes in ring[next].as_chunks::<LANES>().0 {
@@ -40,8 +66,7 @@ pub fn sweep<const WHICH: u8>(ring: &[f32], chunks: u64) -> f32 {
         }
         next = if next + 1 == ring.len() { 0 } else { next + 1 };
     }
-    NEXT.store(next, Ordering::Relaxed);
-    sums.iter().sum()
+    (sums.iter().sum(), next)
 }
 
 /// The ring of this process, for tools that do not make data themselves.
@@ -69,5 +94,15 @@ mod tests {
             assert_eq!(sweep::<ORIGINAL>(&ring, chunks), chunks as f32 * CHUNK as f32);
         }
         assert_eq!(sweep::<COPY>(&ring[..CHUNK - 1], 5), 0.0);
+    }
+
+    #[test]
+    fn parts_read_as_many_chunks_as_the_whole() {
+        let ring = vec![1.0; 3 * CHUNK];
+        for (chunks, parts) in [(0, 4), (3, 4), (7, 2), (100, 64)] {
+            let sum = sweep_in_parts(&ring, chunks, parts);
+            assert_eq!(sum, chunks as f32 * CHUNK as f32, "{chunks} in {parts}");
+        }
+        assert_eq!(sweep_in_parts(&ring[..CHUNK - 1], 5, 2), 0.0);
     }
 }

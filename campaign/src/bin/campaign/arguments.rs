@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use campaign::Workload;
+use campaign::{Workload, duration};
 use thiserror::Error;
 
 use crate::experiment::{Choice, Effect, Load, Null, Tool};
@@ -214,15 +214,6 @@ impl Given<'_> {
 fn effect(text: &str) -> Option<Effect> {
     let percent: f64 = text.parse().ok()?;
     (percent.abs() < 100.0).then(|| Effect::percent(percent))
-}
-
-fn duration(text: &str) -> Option<Duration> {
-    let (number, scale) = match text.strip_suffix("ms") {
-        Some(number) => (number, 1e-3),
-        None => (text.strip_suffix('s').unwrap_or(text), 1.0),
-    };
-    let seconds = number.trim().parse::<f64>().ok()? * scale;
-    Duration::try_from_secs_f64(seconds).ok().filter(|duration| !duration.is_zero())
 }
 
 #[cfg(test)]

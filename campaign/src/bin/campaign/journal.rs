@@ -2,11 +2,12 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use campaign::random::Random;
+
 use crate::CampaignError;
 use crate::experiment::{Choice, Experiment, Load};
 use crate::load::Neighbour;
 use crate::plan::Plan;
-use crate::random::Random;
 use crate::record::{Record, Records};
 use crate::surroundings::{Reading, load_average};
 use crate::tool::{self, Answer, Verdict, Workshop};

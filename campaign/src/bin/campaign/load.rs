@@ -8,8 +8,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use campaign::random::Random;
+
 use crate::CampaignError;
-use crate::random::Random;
 
 /// The argument that makes this executable a neighbour.
 pub(crate) const BURN: &str = "--burn";

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use campaign::Workload;
+use campaign::random::Random;
 
 use crate::experiment::{Effect, Experiment, Load, Null, Tool};
-use crate::random::Random;
 
 /// Everything that is to be measured.
 #[derive(Clone, Debug, PartialEq, Eq)]

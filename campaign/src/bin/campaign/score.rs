@@ -12,9 +12,10 @@
 
 use std::collections::BTreeMap;
 
+use campaign::statistics::{Rate, mean, median};
+
 use crate::experiment::Effect;
 use crate::record::Record;
-use crate::statistics::{Rate, mean, median};
 use crate::tool::Verdict;
 
 /// The figures of one tool under one set of circumstances.

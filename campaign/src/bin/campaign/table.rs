@@ -5,11 +5,11 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use campaign::Workload;
+use campaign::statistics::Rate;
 
 use crate::experiment::{Choice, Effect, Experiment, Load, Null, Tool};
 use crate::record::Record;
 use crate::score::{Reach, Score, reach};
-use crate::statistics::Rate;
 
 /// Lower ends of the bands of stolen time, in cores: hardly any, some, and so much that there is not much left of two.
 const THEFT: [f64; 3] = [0.0, 0.05, 0.5];

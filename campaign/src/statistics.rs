@@ -1,4 +1,4 @@
-//! Rates with their intervals, and medians.
+//! Rates with their intervals, medians, quantiles and means.
 
 use std::fmt;
 
@@ -9,16 +9,16 @@ const CONFIDENCE: f64 = 0.95;
 
 /// So many of so many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Rate {
+pub struct Rate {
     /// How many.
-    pub(crate) count: u64,
+    pub count: u64,
     /// Of how many.
-    pub(crate) of: u64,
+    pub of: u64,
 }
 
 impl Rate {
     /// Of items, those for which something holds.
-    pub(crate) fn of<T>(items: impl IntoIterator<Item = T>, holds: impl Fn(&T) -> bool) -> Self {
+    pub fn of<T>(items: impl IntoIterator<Item = T>, holds: impl Fn(&T) -> bool) -> Self {
         items.into_iter().fold(Rate::default(), |rate, item| Rate {
             count: rate.count + u64::from(holds(&item)),
             of: rate.of + 1,
@@ -26,12 +26,12 @@ impl Rate {
     }
 
     /// The share, when there is one.
-    pub(crate) fn share(self) -> Option<f64> {
+    pub fn share(self) -> Option<f64> {
         (self.of > 0).then(|| self.count as f64 / self.of as f64)
     }
 
     /// The exact interval of Clopper and Pearson (1934), from quantiles of beta distributions.
-    pub(crate) fn interval(self) -> (f64, f64) {
+    pub fn interval(self) -> (f64, f64) {
         let (count, rest) = (self.count as f64, (self.of - self.count) as f64);
         let tail = (1.0 - CONFIDENCE) / 2.0;
         let quantile = |a, b, p| Beta::new(a, b).map(|beta| beta.inverse_cdf(p));
@@ -50,7 +50,7 @@ impl fmt::Display for Rate {
 }
 
 /// The middle one, or the mean of the two in the middle.
-pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
+pub fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {
@@ -60,8 +60,15 @@ pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     }
 }
 
+/// The smallest value that at least this share of all values does not exceed.
+pub fn quantile(mut values: Vec<f64>, share: f64) -> Option<f64> {
+    values.sort_by(f64::total_cmp);
+    let rank = (share * values.len() as f64).ceil() as usize;
+    values.get(rank.saturating_sub(1)).copied()
+}
+
 /// The mean.
-pub(crate) fn mean(values: &[f64]) -> Option<f64> {
+pub fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
@@ -88,5 +95,14 @@ mod tests {
         assert_eq!(median(vec![3.0, 1.0, 2.0]), Some(2.0));
         assert_eq!(median(vec![4.0, 1.0, 2.0, 3.0]), Some(2.5));
         assert_eq!(median(Vec::new()), None);
+    }
+
+    #[test]
+    fn of_twenty_values_one_may_be_above_the_95_percent_quantile() {
+        let values: Vec<f64> = (1..=20).rev().map(f64::from).collect();
+        assert_eq!(quantile(values.clone(), 0.95), Some(19.0));
+        assert_eq!(quantile(values, 1.0), Some(20.0));
+        assert_eq!(quantile(vec![7.0], 0.95), Some(7.0));
+        assert_eq!(quantile(Vec::new(), 0.95), None);
     }
 }

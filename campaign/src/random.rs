@@ -1,31 +1,35 @@
 //! Random numbers that a seed repeats: SplitMix64 (Steele, Lea and Flood 2014).
 
 /// A generator.
-pub(crate) struct Random(u64);
+pub struct Random(u64);
 
 impl Random {
     /// The same seed gives the same numbers.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Random(seed)
     }
 
     /// 64 random bits.
-    pub(crate) fn bits(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
 
+    /// Uniformly distributed between zero and one, both excluded.
+    pub fn unit(&mut self) -> f64 {
+        // 53 bits, as many as fit; the half keeps logarithms away from zero.
+        ((self.bits() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
     /// Exponentially distributed.
-    pub(crate) fn exponential(&mut self, mean: f64) -> f64 {
-        // 53 bits, as many as fit; the half keeps the logarithm away from zero.
-        let unit = ((self.bits() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
-        -mean * unit.ln()
+    pub fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * self.unit().ln()
     }
 
     /// In random order (Fisher and Yates); the remainder's bias is far below what could be seen.
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, (self.bits() % (last as u64 + 1)) as usize);
         }
