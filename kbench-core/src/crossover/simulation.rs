@@ -53,7 +53,7 @@ impl Machine {
         let mut block = || {
             let mut sample = |row: usize| {
                 let nanoseconds = times[row] * (0.01 * self.normal()).exp();
-                Sample { row, nanoseconds, chain: 5.0, sweep: None, device: None }
+                Sample { row, nanoseconds, chain: 5.0, sweep: None, crew: None, device: None }
             };
             Block {
                 samples: [0, 1, 1, 0].map(&mut sample).to_vec(),

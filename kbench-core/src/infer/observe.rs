@@ -2,7 +2,7 @@
 
 use crate::measure::Measurement;
 use crate::order;
-use crate::worker::{Block, Sample, chain_of, is_contaminated};
+use crate::worker::{Block, Sample, chain_of, is_contaminated, is_disturbed};
 
 /// Segments that the blocks of a single launch are merged into: enough degrees of freedom for a t-test, and each long
 /// enough that a burst of noise does not fill it.
@@ -25,23 +25,42 @@ pub enum Scope {
 }
 
 /// The speed of the machine beside the rows of a cell, as the sentinels saw it.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Calm {
     /// Nanoseconds of the chain when nothing else ran on the machine.
     level: Option<f64>,
+    /// The same of the chain on all threads of each parallel row; none for a row most of whose samples are disturbed.
+    crews: Vec<(usize, Option<f64>)>,
 }
 
 impl Calm {
     fn of(measurement: &Measurement, cell: usize) -> Self {
-        Calm { level: measurement.quiet_level(cell) }
+        let blocks = || measurement.launches.iter().flat_map(|launch| &launch.cells[cell]);
+        let samples = || blocks().flat_map(|block| &block.samples);
+        let parallel = samples().filter(|sample| sample.crew.is_some()).map(|sample| sample.row);
+        let crew = |row: usize| {
+            let level = measurement.crew_level(cell, row);
+            let own = || samples().filter(|sample| sample.row == row);
+            let quiet = own().filter(|sample| !is_disturbed(sample, level)).count();
+            let are_few = (quiet as f64) < FEWEST_QUIET * own().count() as f64;
+            (row, level.filter(|_| !are_few))
+        };
+        let crews = order::distinct(parallel).into_iter().map(crew).collect();
+        Calm { level: measurement.quiet_level(cell), crews }
     }
 
-    fn admits(self, block: &Block) -> bool {
+    fn admits(&self, block: &Block) -> bool {
         !self.is_busy(block) && !block.throttled
     }
 
-    fn is_busy(self, block: &Block) -> bool {
+    fn is_busy(&self, block: &Block) -> bool {
         is_contaminated(chain_of(block), self.level)
+    }
+
+    /// Whether no thread of a parallel row had to wait beside a sample.
+    fn admits_sample(&self, sample: &Sample) -> bool {
+        let crew = self.crews.iter().find(|(row, _)| *row == sample.row);
+        !crew.is_some_and(|(_, level)| is_disturbed(sample, *level))
     }
 }
 
@@ -56,7 +75,8 @@ pub fn contaminated_share<'m>(
             let calm = Calm::of(measurement, cell);
             for block in measurement.launches.iter().flat_map(|launch| &launch.cells[cell]) {
                 all += 1.0;
-                busy += if calm.is_busy(block) { 1.0 } else { 0.0 };
+                let has_waited = !block.samples.iter().all(|sample| calm.admits_sample(sample));
+                busy += if calm.is_busy(block) || has_waited { 1.0 } else { 0.0 };
             }
         }
     }
@@ -110,7 +130,7 @@ impl Observations {
         let takes_all = are_few(all().filter(|block| calm.admits(block)).count());
         let admitted = |blocks: &&Vec<Block>| -> Vec<BlockRows> {
             let admits = |block: &&Block| takes_all || calm.admits(block);
-            blocks.iter().filter(admits).map(BlockRows::of).collect()
+            blocks.iter().filter(admits).map(|block| BlockRows::of(block, &calm)).collect()
         };
         let repetitions: Vec<Vec<BlockRows>> =
             launches.iter().map(admitted).filter(|blocks| !blocks.is_empty()).collect();
@@ -214,9 +234,9 @@ fn scope(launches: &[&Vec<Block>]) -> Scope {
 }
 
 impl BlockRows {
-    fn of(block: &Block) -> Self {
+    fn of(block: &Block, calm: &Calm) -> Self {
         let mut rows: Vec<(usize, Vec<Logarithms>)> = Vec::new();
-        for sample in &block.samples {
+        for sample in block.samples.iter().filter(|sample| calm.admits_sample(sample)) {
             let logarithms = Logarithms::of(sample);
             match rows.iter_mut().find(|(row, _)| *row == sample.row) {
                 Some((_, samples)) => samples.push(logarithms),
@@ -275,8 +295,8 @@ pub(super) mod tests {
     /// A launch of one cell with two rows; each block has the times of both and of the chain.
     pub(crate) fn launch(blocks: &[(f64, f64, f64)]) -> Launch {
         let block = |&(base, row, chain): &(f64, f64, f64)| {
-            let sample =
-                |row, nanoseconds| Sample { row, nanoseconds, chain, sweep: None, device: None };
+            let (sweep, crew, device) = (None, None, None);
+            let sample = |row, nanoseconds| Sample { row, nanoseconds, chain, sweep, crew, device };
             let samples = vec![sample(0, base), sample(1, row), sample(1, row), sample(0, base)];
             Block { samples, requeued: false, throttled: false }
         };
@@ -323,6 +343,7 @@ pub(super) mod tests {
                     nanoseconds,
                     chain: 5.0,
                     sweep: None,
+                    crew: None,
                     device: None,
                 }
             };
@@ -336,6 +357,28 @@ pub(super) mod tests {
         let middle = (2.0_f64 / 3.0).ln() / 2.0;
         let is_right = |d: &Repetition| (d.value - middle).abs() < 1e-12 && d.count == 4;
         assert!(differences.iter().all(is_right), "{differences:?}");
+    }
+
+    /// In every third block a thread of the second row has to wait: the row takes twice as long, and the sentinel says so.
+    #[test]
+    fn samples_whose_threads_had_to_wait_do_not_count_unless_most_did() {
+        let share_waiting = |every: usize| {
+            let mut launch = launch(&[(10.0, 5.0, 5.0); 30]);
+            for (i, block) in launch.cells[0].iter_mut().enumerate() {
+                let is_late = i % every == 0;
+                for sample in block.samples.iter_mut().filter(|sample| sample.row == 1) {
+                    sample.crew = Some(if is_late { 45e3 } else { 20e3 });
+                    sample.nanoseconds *= if is_late { 2.0 } else { 1.0 };
+                }
+            }
+            observations(vec![launch.clone(), launch])
+        };
+        let of = |observed: &Observations| observed.samples(1)[0].len();
+        assert_eq!((of(&share_waiting(3)), of(&share_waiting(30))), (40, 58));
+        assert!(
+            share_waiting(3).differences(0, 1).iter().all(|d| (d.value - 2_f64.ln()).abs() < 1e-9)
+        );
+        assert_eq!(of(&share_waiting(1)), 60, "there are no others");
     }
 
     #[test]

@@ -57,7 +57,14 @@ impl Machine {
             // The second row suffers twice as much from load: a difference of the machine, not of the code.
             let (time, sensitive) = if row == 0 { (1000.0, 1.0) } else { (row_time, 2.0) };
             let nanoseconds = self.takes(time, sensitive);
-            Sample { row, nanoseconds, chain: self.takes(50_000.0, 1.0), sweep: None, device: None }
+            Sample {
+                row,
+                nanoseconds,
+                chain: self.takes(50_000.0, 1.0),
+                sweep: None,
+                crew: None,
+                device: None,
+            }
         };
         Block { samples: order.map(&mut sample).to_vec(), requeued: false, throttled: false }
     }

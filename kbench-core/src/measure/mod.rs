@@ -43,6 +43,13 @@ impl Measurement {
         quiet_level(&blocks.map(chain_of).collect::<Vec<_>>())
     }
 
+    /// Nanoseconds of the short chain on all threads of a parallel row when nothing else runs; none for other rows.
+    pub fn crew_level(&self, cell: usize, row: usize) -> Option<f64> {
+        let blocks = self.launches.iter().flat_map(|launch| &launch.cells[cell]);
+        let samples = blocks.flat_map(|block| &block.samples).filter(|sample| sample.row == row);
+        quiet_level(&samples.filter_map(|sample| sample.crew).collect::<Vec<_>>())
+    }
+
     /// Whether there is any sample of a row.
     pub fn has(&self, cell: usize, row: usize) -> bool {
         let mut blocks = self.launches.iter().flat_map(|launch| &launch.cells[cell]);

@@ -90,7 +90,8 @@ impl Roster {
         let visit_row = |(position, row): (usize, &usize)| {
             let known = &measured.rows[*cell][*row];
             let calibration = known.calibration.filter(|_| known.is_live())?;
-            Some(VisitRow { row: position, calibration })
+            let crew = measured.measurement.crew_level(*cell, *row);
+            Some(VisitRow { row: position, calibration, crew })
         };
         rows.iter().enumerate().filter_map(visit_row).collect()
     }

@@ -87,11 +87,11 @@ pub enum Caller {
 }
 
 impl Caller {
-    /// Wakes the threads that a parallel variant will use, as a call just before would have.
-    pub(crate) fn wake(&self) {
+    /// Runs something on every thread of the pool that a parallel variant is called from, and waits for all of them.
+    pub(crate) fn on_all_threads(&self, work: &(dyn Fn() + Sync)) {
         match self {
-            Caller::Outside => drop(rayon::broadcast(|_| ())),
-            Caller::Pool(pool) => drop(pool.broadcast(|_| ())),
+            Caller::Outside => drop(rayon::broadcast(|_| work())),
+            Caller::Pool(pool) => drop(pool.broadcast(|_| work())),
             Caller::Foreign(..) => {}
             #[cfg(feature = "cuda")]
             Caller::Device(..) => {}

@@ -11,7 +11,7 @@ use super::protocol::{
     Block, Done, FailedRow, ForeignRequest, PROTOCOL, Place, Preparation, PreparedCell, Reply,
     Request, Sampling, Visit, VisitRow, VisitedBlock, Visits,
 };
-use super::quiet::{Quiet, is_contaminated};
+use super::quiet::{Quiet, QuietCrews, is_contaminated};
 use super::sentinel::Sentinels;
 use super::subject::{Names, Pools, Subject, subject, summon};
 use super::watchdog::Vigil;
@@ -254,6 +254,8 @@ impl<'r> Worker<'r> {
         let time = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or(Duration::MAX);
         let deadline = Instant::now().checked_add(time);
         let mut quiet: Vec<Quiet> = cells.iter().map(|visit| Quiet::new(visit.quiet)).collect();
+        let mut crews: Vec<QuietCrews> =
+            cells.iter().map(|visit| QuietCrews::new(&visit.rows)).collect();
         let mut left: Vec<u32> = cells.iter().map(|visit| visit.blocks).collect();
         let mut repeats = vec![0; left.len()];
         let mut visits = cells.clone();
@@ -284,11 +286,13 @@ impl<'r> Worker<'r> {
                     return Ok(());
                 }
                 let chain = quiet[next].note(&block);
+                let has_waited = crews[next].note(&block);
                 let max_clock = self.devices.max_clock_mhz();
                 let readings = block.samples.iter().filter_map(|sample| sample.device);
                 block.throttled = readings.into_iter().any(|device| device.is_throttled(max_clock));
                 let again = repeats[next] < MOST_REPEATS * visits[next].blocks;
-                let is_disturbed = block.throttled || is_contaminated(chain, quiet[next].level());
+                let is_contaminated = is_contaminated(chain, quiet[next].level());
+                let is_disturbed = block.throttled || is_contaminated || has_waited;
                 if again && is_disturbed {
                     block.requeued = true;
                     repeats[next] += 1;

@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::calibrate::{RowCalibration, nanoseconds};
 use super::protocol::{Block, Sample, VisitRow};
 use super::sentinel::{MEMORY_BOUND, Sentinels};
-use super::subject::Subject;
-use crate::kernel::{Backend, Calls, Fault, InPlace, Sampled, guard};
+use super::subject::{Subject, SubjectRow};
+use crate::kernel::{Backend, Caller, Calls, Fault, InPlace, Sampled, guard};
 
 /// What a visit to a cell gave.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub(super) fn visit(
     let mut before = sentinels.chain();
     visited.inside += before;
     for position in turns.iter().copied() {
-        let VisitRow { row, calibration } = rows[position];
+        let VisitRow { row, calibration, .. } = rows[position];
         if visited.faults.iter().any(|(failed, _)| *failed == row) {
             continue;
         }
@@ -42,15 +42,19 @@ pub(super) fn visit(
             // should find the same ones.
             subject.data.reset();
         }
+        let first_crew = read_crew(subject, row, sentinels, &mut visited);
         let timed = sample(subject, row, &calibration);
         let after = sentinels.chain();
         visited.inside += after;
+        let last_crew = read_crew(subject, row, sentinels, &mut visited);
         match timed {
             Ok(Timed { wash_out, sample: Sampled { time, device } }) => {
                 visited.inside += nanoseconds(wash_out) + nanoseconds(time);
                 let nanoseconds = calibration.per_call(time);
                 let chain = between(before, after);
-                visited.block.samples.push(Sample { row, nanoseconds, chain, sweep: None, device });
+                let crew = first_crew.zip(last_crew).map(|(first, last)| first.max(last));
+                let sweep = None;
+                visited.block.samples.push(Sample { row, nanoseconds, chain, sweep, crew, device });
             }
             Err(fault) => visited.faults.push((row, fault)),
         }
@@ -68,6 +72,21 @@ fn read_sweep(subject: &Subject, sentinels: &mut Sentinels, visited: &mut Visite
     let sweep = (subject.bytes() > MEMORY_BOUND).then(|| sentinels.sweep())?;
     visited.inside += sweep;
     Some(sweep)
+}
+
+/// The chain on all threads, for a row that uses several. It also wakes them, as a call just before would have.
+fn read_crew(
+    subject: &Subject,
+    row: usize,
+    sentinels: &Sentinels,
+    visited: &mut Visited,
+) -> Option<f64> {
+    let SubjectRow { variant, callable, .. } = &subject.rows[row];
+    let callable = callable.as_ref().ok().filter(|_| variant.backend == Backend::Parallel)?;
+    let is_pool = matches!(callable.caller, Caller::Outside | Caller::Pool(_));
+    let crew = is_pool.then(|| sentinels.crew(&callable.caller))?;
+    visited.inside += crew;
+    Some(crew)
 }
 
 /// The geometric mean of two readings.
@@ -92,10 +111,6 @@ pub(super) fn sample(
     let data = data.as_mut();
     guard(|| {
         let wash_out = match calibration.wash_out {
-            0 if rows[row].variant.backend == Backend::Parallel => {
-                callable.caller.wake();
-                Duration::ZERO
-            }
             0 => Duration::ZERO,
             calls => callable.routine.sample(data, Calls::once(calls), &callable.caller)?.time,
         };

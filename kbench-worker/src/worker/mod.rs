@@ -49,7 +49,7 @@ pub use protocol::{
     InspectedRow, OverdueReply, PROTOCOL, Place, Preparation, PreparedCell, Program, Reply,
     Request, RowRequest, Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits, WrongReply,
 };
-pub use quiet::{chain_of, is_contaminated, quiet_level};
+pub use quiet::{chain_of, is_contaminated, is_disturbed, quiet_level};
 #[cfg(unix)]
 pub use serve::serve;
 pub use watchdog::USUAL_TIMEOUT;

@@ -269,6 +269,9 @@ pub struct Visit {
 /// Calls per sample of one row.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct VisitRow {
+    /// Nanoseconds of the short chain on all threads of a parallel row when the machine is quiet, as far as is known.
+    #[serde(default)]
+    pub crew: Option<f64>,
     /// Position among the rows of the prepared cell.
     pub row: usize,
     /// What calibration found.
@@ -391,6 +394,10 @@ pub struct Sample {
     /// before and after the block.
     #[serde(default, deserialize_with = "some_positive")]
     pub sweep: Option<f64>,
+    /// Nanoseconds of a short chain on all threads of a parallel row at once, until the last has ended: the longer of before
+    /// and after.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "some_positive")]
+    pub crew: Option<f64>,
     /// What was read on the device, for samples that were timed there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<DeviceReading>,
@@ -518,7 +525,7 @@ mod tests {
             preparation: 0.0,
             fewest: 1,
         };
-        let rows = (0..60).map(|row| VisitRow { row, calibration }).collect();
+        let rows = (0..60).map(|row| VisitRow { row, calibration, crew: None }).collect();
         let visits = Visits {
             cells: vec![Visit { cell: 0, blocks: 1, single: false, quiet: None, rows }],
             seconds: 10.0,

@@ -4,8 +4,13 @@
 use std::hint::black_box;
 use std::time::Instant;
 
+use crate::kernel::Caller;
+
 /// Rounds of the chain: about 0.05 ms at 3 GHz, long against the clock and short against a sample.
 const CHAIN_ROUNDS: u32 = 30_000;
+
+/// Rounds of the chain that all threads of a row run at once: a third of the other one, because starting them takes time, too.
+const CREW_ROUNDS: u32 = 10_000;
 
 /// Words of the sweep's buffer, 8 MiB: more than a core's own caches hold.
 const SWEEP_WORDS: usize = 1 << 20;
@@ -29,6 +34,17 @@ impl Sentinels {
     pub(super) fn chain(&self) -> f64 {
         let start = Instant::now();
         black_box(chain(black_box(CHAIN_ROUNDS)));
+        nanoseconds(start)
+    }
+
+    /// Nanoseconds of a short chain on all threads that a parallel row is called from, until the last has ended. A core that
+    /// somebody else has is seen by this alone: the other sentinels run on one thread, which goes elsewhere.
+    pub(super) fn crew(&self, caller: &Caller) -> f64 {
+        caller.on_all_threads(&|| {});
+        let start = Instant::now();
+        caller.on_all_threads(&|| {
+            black_box(chain(black_box(CREW_ROUNDS)));
+        });
         nanoseconds(start)
     }
 
@@ -74,7 +90,7 @@ mod tests {
     #[test]
     fn readings_last_and_the_sweep_is_only_made_when_wanted() {
         let mut sentinels = Sentinels::default();
-        assert!(sentinels.chain() > 1_000.0);
+        assert!(sentinels.chain() > 1_000.0 && sentinels.crew(&Caller::Outside) > 1_000.0);
         assert!(sentinels.buffer.is_empty());
         for _ in 0..=2 * SWEEP_WORDS / SWEEP_STEP {
             assert!(sentinels.sweep() > 1_000.0);

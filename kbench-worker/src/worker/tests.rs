@@ -77,7 +77,9 @@ fn prepared(worker: &mut Worker<'_>, cells: Vec<CellRequest>) -> Vec<PreparedCel
 
 fn visit(prepared: &PreparedCell, blocks: u32) -> Visit {
     let rows = prepared.calibrations.iter().enumerate();
-    let rows = rows.filter_map(|(row, c)| Some(VisitRow { row, calibration: (*c)? })).collect();
+    let rows = rows
+        .filter_map(|(row, c)| Some(VisitRow { row, calibration: (*c)?, crew: None }))
+        .collect();
     Visit { cell: prepared.cell, blocks, single: false, quiet: None, rows }
 }
 
