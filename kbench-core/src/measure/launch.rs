@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::roster::{Roster, RosterCell};
 use super::run::{Run, WORKER_MEMORY};
 use super::session::{Guilty, Session};
-use super::{Assignment, Isolation};
+use super::Assignment;
 use crate::worker::{
     Block, LinkError, MOST_PARDONS, PROTOCOL, Preparation, Request, Visit, Visits,
 };
@@ -131,6 +131,8 @@ impl<'a> Run<'a> {
     fn learn_paces(&mut self, session: &Session<'a>, cells: &[usize], seconds: f64) {
         let mut predicted = 0.0;
         for at in cells {
+            // A process that has one row of a cell takes as much less time.
+            let processes = self.processes(*at) as f64;
             let cell = &mut self.cells[*at];
             let (known, index) = (&self.measured.rows[cell.roster.cell], cell.roster.cell);
             let (mut took, mut expected) = (0.0, 0.0);
@@ -146,10 +148,10 @@ impl<'a> Run<'a> {
             if blocks > 0.0 {
                 let costs = cell.costs(known, 1.0, 1);
                 let warm_up = if cell.done == 0 { 0.0 } else { costs.warm_up };
-                predicted += blocks * costs.block + warm_up;
+                predicted += (blocks * costs.block + warm_up) / processes;
             }
         }
-        if predicted > 0.0 && self.assignment.isolation == Isolation::Shared {
+        if predicted > 0.0 {
             self.paces.push(seconds / predicted);
         }
     }
