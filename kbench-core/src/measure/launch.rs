@@ -3,10 +3,10 @@
 
 use std::time::Instant;
 
+use super::Assignment;
 use super::roster::{Roster, RosterCell};
 use super::run::{Run, WORKER_MEMORY};
 use super::session::{Guilty, Session};
-use super::Assignment;
 use crate::worker::{
     Block, LinkError, MOST_PARDONS, PROTOCOL, Preparation, Request, Visit, Visits,
 };
