@@ -48,7 +48,7 @@ fn every_planted_fault_costs_its_rows_and_no_others() {
     if !has_device() {
         return;
     }
-    let rows = rows(&["--kernel", "faults", "--quick", "--budget", "5s", "--no-search"], 100);
+    let rows = rows(&["--kernel", "faults", "--quick", "--budget", "30s", "--no-search"], 100);
     let status = |variant: &str, mode: &str| -> String {
         rows[&(variant.to_owned(), mode.to_owned())]["status"].as_str().unwrap_or("").to_owned()
     };

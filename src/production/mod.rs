@@ -31,6 +31,12 @@ pub trait Element: Copy + Send + Sync + 'static {
     const ROUNDOFF: f64;
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
+    /// Values of this type near some numbers.
+    fn fill(values: &mut [Self], numbers: &[f64]) {
+        for (value, number) in values.iter_mut().zip(numbers) {
+            *value = Self::from_f64(*number);
+        }
+    }
     /// The value as `f64`; 64-bit integers are exact up to 2^53.
     fn to_f64(self) -> f64;
     /// The bits, for comparisons that must see every difference.

@@ -367,7 +367,7 @@ pub(super) mod tests {
             for (i, block) in launch.cells[0].iter_mut().enumerate() {
                 let is_late = i % every == 0;
                 for sample in block.samples.iter_mut().filter(|sample| sample.row == 1) {
-                    sample.crew = Some(if is_late { 45e3 } else { 20e3 });
+                    sample.crew = Some(if is_late { 1020e3 } else { 20e3 });
                     sample.nanoseconds *= if is_late { 2.0 } else { 1.0 };
                 }
             }

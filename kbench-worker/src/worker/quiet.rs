@@ -15,14 +15,15 @@ pub fn is_contaminated(chain: f64, quiet: Option<f64>) -> bool {
     quiet.is_some_and(|quiet| chain > quiet * (1.0 + CONTAMINATED))
 }
 
-/// A sample of a parallel row beside which the chain on all threads takes so much longer than on the quiet machine is
-/// disturbed: one of them had to wait for a core, which at least doubles it. Waking threads takes some time or other.
-const DISTURBED: f64 = 0.5;
+/// A sample of a parallel row beside which the chain on all threads takes so many nanoseconds more than on the quiet machine
+/// is disturbed: a thread had to wait for a core, which lasts for a slice of time, about a millisecond. Waking many threads
+/// takes some tens of microseconds more or less.
+const DISTURBED: f64 = 100e3;
 
 /// Whether a sample of a parallel row was taken while one of its threads had to wait: judged by the sentinel alone.
 pub fn is_disturbed(sample: &Sample, quiet: Option<f64>) -> bool {
     let crew = sample.crew.zip(quiet);
-    crew.is_some_and(|(crew, quiet)| crew > quiet * (1.0 + DISTURBED))
+    crew.is_some_and(|(crew, quiet)| crew > quiet + DISTURBED)
 }
 
 /// The chain's time in a block: the median over its samples.
@@ -105,8 +106,8 @@ mod tests {
             device: None,
         };
         let quiet = Some(20e3);
-        assert!(is_disturbed(&sample(1, Some(45e3)), quiet));
-        assert!(!is_disturbed(&sample(1, Some(25e3)), quiet), "waking takes some time or other");
+        assert!(is_disturbed(&sample(1, Some(1020e3)), quiet));
+        assert!(!is_disturbed(&sample(1, Some(45e3)), quiet), "waking takes some time or other");
         assert!(
             !is_disturbed(&sample(0, None), quiet) && !is_disturbed(&sample(1, Some(1e9)), None)
         );
@@ -116,6 +117,6 @@ mod tests {
         };
         let mut crews = QuietCrews([0, 1].map(|row| (row, Quiet::new(None))).into());
         assert!((0..8).all(|_| !crews.note(&block(20e3))), "the level is not known yet");
-        assert!(crews.note(&block(60e3)) && !crews.note(&block(21e3)));
+        assert!(crews.note(&block(600e3)) && !crews.note(&block(21e3)));
     }
 }
