@@ -224,7 +224,8 @@ fn without_a_wish_the_number_of_launches_follows_from_the_time() {
     let start = Instant::now();
     let measured = bench.measure(&Again(&bench.registry));
     let launches = measured.measurement.launches.len();
-    assert!((5..=40).contains(&launches), "{launches}");
+    // Forty at most, and further ones in what time they have left.
+    assert!((5..=45).contains(&launches), "{launches}");
     assert!(start.elapsed() < 3 * budget, "{:?}", start.elapsed());
 }
 
