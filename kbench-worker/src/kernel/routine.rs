@@ -87,6 +87,15 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// Threads of the pool that a parallel variant is called from; none where there is no pool.
+    pub(crate) fn threads(&self) -> Option<usize> {
+        match self {
+            Caller::Outside => Some(rayon::current_num_threads()),
+            Caller::Pool(pool) => Some(pool.current_num_threads()),
+            _ => None,
+        }
+    }
+
     /// Runs something on every thread of the pool that a parallel variant is called from, and waits for all of them.
     pub(crate) fn on_all_threads(&self, work: &(dyn Fn() + Sync)) {
         match self {

@@ -7,7 +7,7 @@ use super::calibrate::{RowCalibration, nanoseconds};
 use super::protocol::{Block, Sample, VisitRow};
 use super::sentinel::{MEMORY_BOUND, Sentinels};
 use super::subject::{Subject, SubjectRow};
-use crate::kernel::{Backend, Caller, Calls, Fault, InPlace, Sampled, guard};
+use crate::kernel::{Backend, Calls, Fault, InPlace, Sampled, guard};
 
 /// What a visit to a cell gave.
 #[derive(Default)]
@@ -83,8 +83,9 @@ fn read_crew(
 ) -> Option<f64> {
     let SubjectRow { variant, callable, .. } = &subject.rows[row];
     let callable = callable.as_ref().ok().filter(|_| variant.backend == Backend::Parallel)?;
-    let is_pool = matches!(callable.caller, Caller::Outside | Caller::Pool(_));
-    let crew = is_pool.then(|| sentinels.crew(&callable.caller))?;
+    // Threads that share their cores with each other always wait.
+    let has_cores = callable.caller.threads()? <= sentinels.cores();
+    let crew = has_cores.then(|| sentinels.crew(&callable.caller))?;
     visited.inside += crew;
     Some(crew)
 }

@@ -1,7 +1,9 @@
 //! Sentinels: fixed pieces of work that are timed beside every sample. They tell how fast and how busy the machine was
 //! at that moment, whatever is being measured.
 
+use std::cell::OnceCell;
 use std::hint::black_box;
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use crate::kernel::Caller;
@@ -24,12 +26,19 @@ pub(super) const MEMORY_BOUND: usize = 1 << 20;
 /// The sentinels of one process.
 #[derive(Default)]
 pub(super) struct Sentinels {
+    /// Cores that this process may use, once somebody has asked.
+    cores: OnceCell<usize>,
     /// Made when a cell first wants it: touching its pages takes time.
     buffer: Vec<u64>,
     position: usize,
 }
 
 impl Sentinels {
+    /// Cores that this process may use.
+    pub(super) fn cores(&self) -> usize {
+        *self.cores.get_or_init(|| available_parallelism().map_or(1, usize::from))
+    }
+
     /// Nanoseconds of the chain.
     pub(super) fn chain(&self) -> f64 {
         let start = Instant::now();

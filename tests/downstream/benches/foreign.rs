@@ -18,6 +18,7 @@ fn negate<T: Element>(x: &[T], y: &mut [T]) {
 #[kernel_bench(
     sizes = { rows: [16, 256], dim: [1024] },
     inputs = |rows, dim| (uniform(rows * dim), dim, zeros(rows * dim)),
+    tolerance = 1e-5,
 )]
 pub fn softmax(x: &[f32], dim: usize, out: &mut [f32]) {
     for (x, out) in x.chunks_exact(dim).zip(out.chunks_exact_mut(dim)) {
