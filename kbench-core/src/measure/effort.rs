@@ -24,7 +24,7 @@ pub struct Effort {
     /// Wall time of the run, from the first check to the last sample.
     #[serde(serialize_with = "seconds", deserialize_with = "duration")]
     pub budget: Duration,
-    /// Whether it follows from the number of rows, because the user has set none.
+    /// Whether it follows from the number of rows. To be set to `false` with a budget of one's own.
     #[serde(skip)]
     pub scales_with_rows: bool,
     /// Time spent in timed samples per row, unless `samples` says otherwise.

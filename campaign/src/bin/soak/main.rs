@@ -71,6 +71,7 @@ fn run(
         configuration.seed = round;
         configuration.timeout = TIMEOUT;
         configuration.effort.budget = ROUND;
+        configuration.effort.scales_with_rows = false;
         configuration.search = None;
     });
     let report = suite.run()?;
