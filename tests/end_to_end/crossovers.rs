@@ -58,12 +58,12 @@ fn a_crossover_is_found_between_the_listed_sizes_and_the_threshold_is_judged() {
     assert!(cost["cost"].as_f64() > Some(0.5) && cost["work"].as_f64() < Some(TRUTH), "{cost}");
     let value = offset["suggestion"]["value"].as_f64().expect("a value to write");
     assert!((TRUTH / 2.0..2.0 * TRUTH).contains(&value), "{value}");
-    assert_eq!(crossover(&document, "twice")[0]["outcome"], "always-slower");
-    assert_eq!(crossover(&document, "twice")[0]["suggestion"], Value::Null);
+    assert_eq!(crossover(&document, "tenfold")[0]["outcome"], "always-slower");
+    assert_eq!(crossover(&document, "tenfold")[0]["suggestion"], Value::Null);
 
     run.assert_stdout("→ offset wins from n=");
     run.assert_stdout("→ threshold 2048 of offset is too low: it costs");
-    run.assert_stdout("→ linear beats twice at every size");
+    run.assert_stdout("→ linear beats tenfold at every size");
     run.assert_stdout("→ target `time < 1s` of offset: met");
     run.assert_stdout("(linear up to 1024, offset from 65536 on)");
     let widest = run.stdout.lines().map(|line| line.chars().count()).max();
@@ -77,7 +77,7 @@ fn a_crossover_is_found_between_the_listed_sizes_and_the_threshold_is_judged() {
         rows.iter().filter(is_it).collect::<Vec<_>>()
     };
     assert_eq!(of("offset", "listed").len(), 3);
-    assert!(!of("offset", "searched").is_empty() && of("twice", "searched").is_empty());
+    assert!(!of("offset", "searched").is_empty() && of("tenfold", "searched").is_empty());
     for row in of("offset", "listed") {
         assert_eq!(row["threshold_verdict"], "too low");
         let end = |column: &str| row[column].parse::<f64>().expect("a number");
@@ -103,8 +103,8 @@ fn several_axes_give_a_table_of_crossovers() {
         assert_eq!(crossover["along"], serde_json::json!(["n"]));
     }
     run.assert_stdout("crossovers of grid_offset along n");
-    run.assert_stdout("crossovers of grid_half along n");
-    for crossover in crossover(&document, "grid_half") {
+    run.assert_stdout("crossovers of grid_tenfold along n");
+    for crossover in crossover(&document, "grid_tenfold") {
         assert_eq!(crossover["outcome"], "always-slower");
     }
     run.assert_stdout("more=16384  up to n=");
@@ -126,7 +126,7 @@ fn a_variant_that_is_wrong_between_the_listed_sizes_is_found_out_and_not_recomme
 
 #[test]
 fn without_the_search_only_listed_sizes_are_measured_and_without_the_gate_a_target_may_be_missed() {
-    let flags = ["--kernel", "linear", "--quick", "--no-search", "--base", "twice"];
+    let flags = ["--kernel", "linear", "--quick", "--no-search", "--base", "tenfold"];
     let (document, run) = measured("listed", &flags);
     run.assert_code(0);
     assert_eq!(document["searched"], serde_json::json!([]));
