@@ -153,7 +153,7 @@ fn a_file_is_imported_once_for_all_launches_unless_it_cannot_be_forked() {
         done.assert_code(0);
         assert_eq!(column(&read_csv(&csv), "numpy", "status"), ["ok"]);
         let imports = fs::read_to_string(imports).expect("it was imported").lines().count();
-        // One to be asked what there is, one to be checked, and one for each launch.
+        // One process lists the variants, one checks them, and one runs for each launch.
         let fits = if is_forked { imports == 1 } else { imports > 2 };
         assert!(fits, "{foreign}: {imports}\n{}", done.stderr);
     }

@@ -12,7 +12,7 @@ use crate::environment::Environment;
 use crate::fixtures::{right, variant_of_double};
 use crate::infer::Rules;
 use crate::kernel::VariantEntry;
-use crate::measure::{Assignment, Effort, Isolation, Pass, measure_plan};
+use crate::measure::{Assignment, Budget, Effort, Isolation, Pass, measure_plan};
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
 use crate::report::{Report, assemble, growth_reports, kernel_reports, scaling_reports};
@@ -69,7 +69,7 @@ fn control(replies: &[Reply]) {
 
 /// Measures with workers that say what is in a script, and reports.
 fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: Isolation) {
-    let effort = Effort { budget: Duration::from_millis(20), ..Effort::quick() };
+    let effort = Effort { budget: Budget::Fixed(Duration::from_millis(20)), ..Effort::quick() };
     let right = || {
         CheckedRow::from(Check { outcome: Ok(()), errors: None, remarks: Vec::new(), digest: None })
     };
@@ -79,7 +79,7 @@ fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: I
         plan: &plan,
         checked: &checked,
         effort: &effort,
-        time: effort.budget,
+        time: effort.budget.time(),
         timeout: USUAL_TIMEOUT,
         seed: 1,
         order_seed: 1,

@@ -18,7 +18,7 @@ use crate::crossover::Search;
 use crate::gate::{Policy, PolicyError};
 use crate::infer::{ErrorRate, Rules};
 use crate::kernel;
-use crate::measure::{Effort, Isolation};
+use crate::measure::{Budget, Effort, Isolation};
 use crate::plan::{Ignored, nearest};
 use crate::report::{Style, TestFormat};
 use crate::store::check_name;
@@ -234,8 +234,7 @@ fn effort(arguments: &Arguments) -> Result<Effort, String> {
     let budget = arguments.last("budget", duration::parse)?;
     let warm_up = arguments.last("warm-up-time", duration::parse)?;
     Ok(Effort {
-        budget: budget.unwrap_or(preset.budget),
-        scales_with_rows: preset.scales_with_rows && budget.is_none(),
+        budget: budget.map_or(preset.budget, Budget::Fixed),
         measurement_time: arguments
             .last("measurement-time", duration::parse)?
             .unwrap_or(preset.measurement_time),
@@ -365,10 +364,9 @@ mod tests {
     #[test]
     fn effort_flags_refine_their_preset() {
         let effort = options(&["--quick", "--budget", "5s"]).expect("valid").configuration.effort;
-        assert_eq!(effort.budget, Duration::from_secs(5));
-        let scales =
-            |given: &[&str]| options(given).expect("valid").configuration.effort.scales_with_rows;
-        assert_eq!((scales(&[]), scales(&["--budget", "2m"])), (true, false));
+        assert_eq!(effort.budget, Budget::Fixed(Duration::from_secs(5)));
+        let preset = options(&[]).expect("valid").configuration.effort.budget;
+        assert!(matches!(preset, Budget::Scaled(_)), "{preset:?}");
         assert_eq!(effort.measurement_time, Effort::quick().measurement_time);
         let given = options(&["--warm-up-time", "30ms"]).expect("valid").configuration.effort;
         assert_eq!(given.for_rows(100_000).warm_up, Duration::from_millis(30));

@@ -9,24 +9,58 @@ use crate::worker::Sampling;
 /// Blocks that every cell should get: enough for a test, however long a call takes.
 pub(super) const FEWEST_BLOCKS: u32 = 8;
 
-/// A budget that scales is reached with this many rows; with fewer, each row has as much time.
+/// A scaled budget is that of this many rows; with fewer, each row has as much time.
 const FEW_ROWS: f64 = 30.0;
 
-/// A budget that scales is doubled with this many rows.
+/// A scaled budget is doubled with this many rows.
 const MANY_ROWS: f64 = 2100.0;
 
 /// Share of a row's part of the budget that may go into warming it up.
 const WARM_UP_SHARE: f64 = 0.02;
 
+/// Wall time of a run, from the first check to the last sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Budget {
+    /// The same for any number of rows.
+    Fixed(Duration),
+    /// That of thirty rows: fewer rows take less time, and more take longer.
+    Scaled(Duration),
+}
+
+impl Budget {
+    /// The time, of thirty rows where it is scaled.
+    pub fn time(self) -> Duration {
+        let (Budget::Fixed(time) | Budget::Scaled(time)) = self;
+        time
+    }
+
+    fn for_rows(self, rows: usize) -> Duration {
+        match self {
+            Budget::Fixed(time) => time,
+            Budget::Scaled(time) => {
+                time.mul_f64((rows as f64 / FEW_ROWS).min(1.0 + rows as f64 / MANY_ROWS))
+            }
+        }
+    }
+}
+
+impl Serialize for Budget {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        seconds(&self.time(), serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Budget {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        duration(deserializer).map(Budget::Fixed)
+    }
+}
+
 /// Time limits of a run; each can be set by a flag.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
     /// Wall time of the run, from the first check to the last sample.
-    #[serde(serialize_with = "seconds", deserialize_with = "duration")]
-    pub budget: Duration,
-    /// Whether it follows from the number of rows. To be set to `false` with a budget of one's own.
-    #[serde(skip)]
-    pub scales_with_rows: bool,
+    pub budget: Budget,
     /// Time spent in timed samples per row, unless `samples` says otherwise.
     #[serde(serialize_with = "seconds", deserialize_with = "duration")]
     pub measurement_time: Duration,
@@ -59,8 +93,7 @@ impl Effort {
     /// For a look in passing.
     pub fn quick() -> Self {
         Effort {
-            budget: Duration::from_secs(20),
-            scales_with_rows: false,
+            budget: Budget::Fixed(Duration::from_secs(20)),
             measurement_time: Duration::from_millis(100),
             warm_up: Duration::from_millis(5),
             launches: Some(1),
@@ -71,7 +104,7 @@ impl Effort {
     /// For a figure that is to be published.
     pub fn thorough() -> Self {
         Effort {
-            budget: Duration::from_secs(900),
+            budget: Budget::Scaled(Duration::from_secs(900)),
             measurement_time: Duration::from_secs(5),
             warm_up: Duration::from_millis(100),
             ..Effort::default()
@@ -80,14 +113,10 @@ impl Effort {
 
     /// The same for a run with so many rows.
     pub(crate) fn for_rows(&self, rows: usize) -> Self {
-        let factor = match self.scales_with_rows {
-            true => (rows as f64 / FEW_ROWS).min(1.0 + rows as f64 / MANY_ROWS),
-            false => 1.0,
-        };
-        let budget = self.budget.mul_f64(factor);
+        let budget = self.budget.for_rows(rows);
         let share = budget.mul_f64(WARM_UP_SHARE / rows.max(1) as f64);
         let warm_up = share.max(self.shortest_warm_up).min(self.warm_up);
-        Effort { budget, warm_up, ..self.clone() }
+        Effort { budget: Budget::Fixed(budget), warm_up, ..self.clone() }
     }
 
     /// What workers need to know of it to calibrate.
@@ -114,8 +143,7 @@ impl Effort {
 impl Default for Effort {
     fn default() -> Self {
         Effort {
-            budget: Duration::from_secs(150),
-            scales_with_rows: true,
+            budget: Budget::Scaled(Duration::from_secs(150)),
             measurement_time: Duration::from_secs(1),
             samples: None,
             warm_up: Duration::from_millis(20),
@@ -133,12 +161,13 @@ mod tests {
 
     #[test]
     fn more_rows_take_longer_unless_a_budget_was_given() {
-        let seconds = |effort: Effort, rows| effort.for_rows(rows).budget.as_secs();
+        let seconds = |effort: Effort, rows| effort.for_rows(rows).budget.time().as_secs();
         let rows = [2, 30, 900, 2900];
         assert_eq!(rows.map(|rows| seconds(Effort::default(), rows)), [10, 150, 214, 357]);
         assert_eq!(rows.map(|rows| seconds(Effort::thorough(), rows)), [60, 900, 1285, 2142]);
         assert_eq!(rows.map(|rows| seconds(Effort::quick(), rows)), [20; 4]);
-        let given = Effort { scales_with_rows: false, ..Effort::default() };
+        let budget = Budget::Fixed(Duration::from_secs(150));
+        let given = Effort { budget, ..Effort::default() };
         assert_eq!(rows.map(|rows| seconds(given.clone(), rows)), [150; 4]);
     }
 
@@ -147,8 +176,8 @@ mod tests {
         let millis = |effort: Effort, rows| effort.for_rows(rows).warm_up.as_millis();
         let rows = [1, 600, 1000, 1200, 3000];
         assert_eq!(rows.map(|rows| millis(Effort::default(), rows)), [20, 6, 4, 3, 2]);
-        let budget = Duration::from_secs(20);
-        let hasty = Effort { budget, scales_with_rows: false, ..Effort::default() };
+        let budget = Budget::Fixed(Duration::from_secs(20));
+        let hasty = Effort { budget, ..Effort::default() };
         assert_eq!(rows.map(|rows| millis(hasty.clone(), rows)), [20, 2, 2, 2, 2]);
         assert_eq!(rows.map(|rows| millis(Effort::quick(), rows)), [5, 2, 2, 2, 2]);
         let wished = Effort { shortest_warm_up: hasty.warm_up, ..hasty };

@@ -15,7 +15,7 @@ mod schedule;
 mod session;
 mod stage;
 
-pub use effort::Effort;
+pub use effort::{Budget, Effort};
 pub use judge::{Family, Judge, Look, OpenCell, Outlook, Spread};
 pub use stage::{
     Assignment, Isolation, Measured, Onlooker, Pass, RowMeasured, Spent, measure_plan,

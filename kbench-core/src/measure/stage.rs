@@ -266,7 +266,7 @@ pub(super) fn wants_samples(checked: &[CheckedRow], known: &[RowMeasured]) -> bo
 
 /// Marks those rows whose turn did not come.
 fn skip(assignment: &Assignment<'_>, measured: &mut Measured) {
-    let seconds = assignment.effort.budget.as_secs_f64();
+    let seconds = assignment.effort.budget.time().as_secs_f64();
     let reason = match measured.interrupted {
         Some(interrupt) => format!("the run was interrupted by {interrupt} before its turn"),
         None => {

@@ -502,7 +502,7 @@ mod tests {
             plan: &plan,
             checked: &checked,
             effort: &effort,
-            time: effort.budget,
+            time: effort.budget.time(),
             seed: 1,
             order_seed: 1,
             isolation: Isolation::Shared,

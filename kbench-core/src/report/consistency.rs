@@ -164,7 +164,7 @@ fn follows(advice: &str, table: &Table<'_>) -> bool {
     count(variant, Judgement::Slower) == 0 && faster > 0 && is_told
 }
 
-/// Whether a sentence about who wins where follows from the table.
+/// Whether a sentence about winners and sizes follows from the table.
 fn is_shown(sentence: &str, variant: &str, table: &Table<'_>) -> bool {
     let (claim, besides) = sentence.split_once("; at ").unwrap_or((sentence, ""));
     let is_excepted = |n: usize| {

@@ -17,7 +17,7 @@ use crate::environment::{CpuTimes, Throttling};
 use crate::foreign::{Announcement, ForeignProgram, ForeignWorker};
 use crate::infer::Rules;
 use crate::kernel::{Implementation, Mode};
-use crate::measure::{Effort, Isolation, Measured, Pass};
+use crate::measure::{Budget, Effort, Isolation, Measured, Pass};
 use crate::plan::{Cell, Plan, PlanError, Row, Selection};
 use crate::registry::{EnlistError, RegisteredKernel, Registry, RegistryError};
 use crate::report::{Report, RowKey};
@@ -284,7 +284,7 @@ impl Suite {
         let configuration = &configuration.for_rows(rows);
         let effort = &configuration.effort;
         let mut record = Record::begin(&self.foreign);
-        record.seconds.budget = effort.budget.as_secs_f64();
+        record.seconds.budget = effort.budget.time().as_secs_f64();
         watch.planned(Planned { rows, launches: None, seconds: record.seconds.budget });
         let (before, throttled) = (self.cpu_times(), Throttling::read());
         let older = configuration.past.as_ref();
@@ -299,7 +299,7 @@ impl Suite {
             record: &mut record,
             watch,
             journal,
-            end: Instant::now() + effort.budget.min(A_YEAR),
+            end: Instant::now() + effort.budget.time().min(A_YEAR),
         };
         let search = search.filter(|_| has_contests(&plan));
         let share = search.map_or(1.0, |_| 1.0 - SEARCH_SHARE);
@@ -415,7 +415,7 @@ mod tests {
     fn what_is_measured_is_told_before_the_run_ends() {
         let variants = [("double", 1), ("twice", 2)];
         let variants = variants.map(|(name, line)| variant_of_double(name, line, right));
-        let effort = Effort { budget: Duration::from_secs(1), ..Effort::quick() };
+        let effort = Effort { budget: Budget::Fixed(Duration::from_secs(1)), ..Effort::quick() };
         let configuration = Configuration { effort, search: None, ..Configuration::default() };
         let (registry, foreign) = (Registry::of(variants).expect("fine"), Vec::new());
         let suite = Suite { registry, configuration, foreign, servers: Vec::new() };

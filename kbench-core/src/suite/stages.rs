@@ -43,7 +43,7 @@ impl Stages<'_> {
     /// Checks all listed rows, and measures them in a share of the time that is left then.
     pub(super) fn first_pass(&mut self, plan: Plan, share: f64, judge: &dyn Judge) -> Pass {
         let checked = self.check(&plan, Coverage::EverySize);
-        let least = self.configuration.effort.budget.mul_f64(LEAST_MEASURING);
+        let least = self.configuration.effort.budget.time().mul_f64(LEAST_MEASURING);
         self.end = self.end.max(Instant::now() + least);
         let time = self.left().mul_f64(share);
         let measured = self.measure((&plan, &checked), None, Coverage::EverySize, time, judge);

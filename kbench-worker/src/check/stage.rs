@@ -82,7 +82,7 @@ pub trait Checks {
     ) -> Vec<CheckedRow>;
 }
 
-/// Checks all rows of a plan; the result has its shape. Those on a device come last: its sources are compiled then.
+/// Checks all rows of a plan; the result has its shape.
 pub fn check_plan(
     plan: &Plan,
     coverage: Coverage,
@@ -96,11 +96,8 @@ pub fn check_plan(
         cell.rows.iter().map(|row| skipped(cell, row).map(CheckedRow::skipped)).collect()
     };
     let mut checked: Vec<Vec<Option<CheckedRow>>> = plan.cells.iter().map(of_cell).collect();
-    for is_device in [false, true] {
-        let waiting = firsts(plan, &checked, is_device);
-        if waiting.is_empty() {
-            continue;
-        }
+    let waiting = firsts(plan, &checked);
+    if !waiting.is_empty() {
         let found = checks.check(plan, &waiting, coverage, seed, watch);
         for ((cell, row), found) in waiting.into_iter().zip(found) {
             let variant = plan.cells[cell].rows[row].variant;
@@ -118,19 +115,15 @@ pub fn check_plan(
         .collect()
 }
 
-/// The first row of every variant of a cell that runs on a device, or does not, and waits to be checked: thread counts and
-/// modes make several rows of one variant, which is checked once.
-fn firsts(
-    plan: &Plan,
-    checked: &[Vec<Option<CheckedRow>>],
-    is_device: bool,
-) -> Vec<(usize, usize)> {
+/// The first row of every variant of a cell that waits to be checked: thread counts and modes make several rows of one
+/// variant, which is checked once.
+fn firsts(plan: &Plan, checked: &[Vec<Option<CheckedRow>>]) -> Vec<(usize, usize)> {
     let mut firsts = Vec::new();
     for (cell, rows) in checked.iter().enumerate() {
         let mut seen: HashSet<*const VariantEntry> = HashSet::new();
         for row in (0..rows.len()).filter(|row| rows[*row].is_none()) {
             let variant = plan.cells[cell].rows[row].variant;
-            if variant.implementation.is_device() == is_device && seen.insert(variant) {
+            if seen.insert(variant) {
                 firsts.push((cell, row));
             }
         }

@@ -74,7 +74,7 @@ mod unix {
     /// The first signal that came; 0 before.
     static NOTED: AtomicI32 = AtomicI32::new(0);
 
-    /// Groups of processes that are running; 0 is nobody. There is room for more than are checked side by side.
+    /// Groups of processes that are running; 0 is a free place. There is room for more than are checked side by side.
     static GROUPS: [AtomicI32; 256] = [const { AtomicI32::new(0) }; 256];
 
     /// What is to be ended, if anything.

@@ -1,5 +1,6 @@
 //! A worker: does what a controller asks for, one request after the other.
 
+use std::cell::OnceCell;
 use std::time::{Duration, Instant};
 
 use super::block::{sample, visit};
@@ -34,6 +35,8 @@ const CALIBRATED_ANYWAY: usize = 16;
 /// One process that measures.
 pub struct Worker<'r> {
     registry: &'r Registry,
+    /// Its kernels, once a request has named some: there may be a request for every one of thousands.
+    names: OnceCell<Names<'r>>,
     pub(super) seed: u64,
     order: Order,
     sentinels: Sentinels,
@@ -68,6 +71,7 @@ impl<'r> Worker<'r> {
     pub(super) fn watched(registry: &'r Registry, vigil: Vigil, memory: Option<usize>) -> Self {
         Worker {
             registry,
+            names: OnceCell::new(),
             seed: 0,
             order: Order::new(0, 0),
             sentinels: Sentinels::default(),
@@ -102,7 +106,8 @@ impl<'r> Worker<'r> {
             }
             Request::Check(request) => {
                 self.devices.choose(&request.device);
-                checker::check(self.registry, &mut self.devices, &self.vigil, request, say).err()
+                let names = self.names.get_or_init(|| Names::of(self.registry));
+                checker::check(names, &mut self.devices, &self.vigil, request, say).err()
             }
             Request::Profile => {
                 self.profile(say);
@@ -138,6 +143,7 @@ impl<'r> Worker<'r> {
         enlisted.map_err(|error| error.to_string())?;
         // As long as the entries that it holds.
         self.registry = Box::leak(Box::new(registry));
+        self.names = OnceCell::new();
         Ok(())
     }
 
@@ -149,7 +155,7 @@ impl<'r> Worker<'r> {
                 "the controller speaks version {protocol} of the protocol, this worker {PROTOCOL}"
             ));
         }
-        let names = Names::of(self.registry);
+        let names = self.names.get_or_init(|| Names::of(self.registry));
         let kernels = cells.iter().map(|cell| names.find(cell)).collect::<Result<Vec<_>, _>>()?;
         summon(&kernels, cells);
         self.seed = *seed;

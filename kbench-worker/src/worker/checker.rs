@@ -2,13 +2,13 @@
 
 use super::answer::announce;
 use super::devices::Workshop;
-use super::protocol::{CheckRequest, CheckedReply, PROTOCOL, Place, Reply, WrongReply};
+use super::protocol::{CheckRequest, CheckedReply, PROTOCOL, Place, Reply, RowRequest, WrongReply};
 use super::subject::{Names, summon};
 use super::watchdog::Vigil;
 use crate::check::{Bench, Check, ErrorFigures, Reason, Wrong};
 use crate::kernel::{Fault, KernelEntry, Mode, VariantEntry};
 use crate::plan::Size;
-use crate::registry::{RegisteredKernel, Registry};
+use crate::registry::RegisteredKernel;
 
 impl CheckedReply {
     fn of(place: Place, check: Check) -> Self {
@@ -55,12 +55,12 @@ impl CheckedReply {
 }
 
 /// Rounds in which sources of CUDA variants are put off: each finds those that the sources of the former one kept hidden,
-/// which are few. In a further round every source is compiled when it is asked for.
+/// which are few. After them every source is compiled when it is asked for.
 const MOST_ROUNDS: usize = 3;
 
 /// Does what a request asks for; an error says why it makes no sense.
 pub(super) fn check(
-    registry: &Registry,
+    names: &Names<'_>,
     workshop: &mut dyn Workshop,
     vigil: &Vigil,
     request: &CheckRequest,
@@ -72,7 +72,6 @@ pub(super) fn check(
             request.protocol
         ));
     }
-    let names = Names::of(registry);
     let kernels: Vec<_> =
         request.cells.iter().map(|cell| names.find(cell)).collect::<Result<_, _>>()?;
     summon(&kernels, &request.cells);
@@ -106,47 +105,18 @@ enum Answer {
 }
 
 impl Checker<'_> {
-    /// Checks all rows, those that wait for a source once more when it is compiled.
+    /// Checks all rows, and before them one of every CUDA variant, so that all sources are compiled together.
     fn all_rows(&mut self) -> Result<(), String> {
         let mut waiting = Vec::new();
         for (cell, wanted) in self.request.cells.iter().enumerate() {
             waiting.extend((0..wanted.rows.len()).map(|row| Place { cell, row: Some(row) }));
         }
-        for round in 0.. {
-            let is_collecting = self.request.together && round < MOST_ROUNDS;
-            waiting = self.round(&waiting, is_collecting)?;
-            if waiting.is_empty() {
-                break;
-            }
-            let Checker { workshop, say, .. } = self;
-            workshop.compile_collected(&mut |done, total| say(Reply::Compiling { done, total }));
-        }
-        self.close_bench();
-        Ok(())
-    }
-
-    /// Checks some rows; gives those that wait for a source.
-    fn round(&mut self, places: &[Place], is_collecting: bool) -> Result<Vec<Place>, String> {
-        let mut put_off: Vec<Place> = Vec::new();
-        // At other sizes a variant waits for the same source.
-        let mut waiting: Vec<*const VariantEntry> = Vec::new();
-        for cell in places.chunk_by(|a, b| a.cell == b.cell) {
+        let Some(checked) = self.compile_sources(&waiting)? else { return Ok(()) };
+        waiting.retain(|place| !checked.contains(place));
+        for cell in waiting.chunk_by(|a, b| a.cell == b.cell) {
             for place in cell {
-                if self.vigil.is_stopping() {
-                    return Ok(Vec::new());
-                }
-                let variant: *const VariantEntry = self.variant(*place)?;
-                if waiting.contains(&variant) {
-                    put_off.push(*place);
-                    continue;
-                }
-                match self.row(*place, is_collecting)? {
-                    Answer::Checked => {}
-                    Answer::Last => return Ok(Vec::new()), // the rest is for another process
-                    Answer::PutOff => {
-                        waiting.push(variant);
-                        put_off.push(*place);
-                    }
+                if self.vigil.is_stopping() || matches!(self.row(*place, false)?, Answer::Last) {
+                    return Ok(()); // the rest is for another process
                 }
             }
             let Place { cell, .. } = cell[0];
@@ -157,7 +127,42 @@ impl Checker<'_> {
                 }
             });
         }
-        Ok(put_off)
+        self.close_bench();
+        Ok(())
+    }
+
+    /// Checks the first row of every CUDA variant as far as its sources allow, and compiles those that are missing, side by
+    /// side. Gives the rows that are checked; none where the process is of no use any more.
+    fn compile_sources(&mut self, places: &[Place]) -> Result<Option<Vec<Place>>, String> {
+        let (mut waiting, mut seen) = (Vec::new(), Vec::new());
+        for place in places.iter().filter(|_| self.request.together) {
+            let variant: *const VariantEntry = self.variant(*place)?;
+            if self.variant(*place)?.implementation.is_device() && !seen.contains(&variant) {
+                seen.push(variant);
+                waiting.push(*place);
+            }
+        }
+        let mut checked = Vec::new();
+        for _ in 0..MOST_ROUNDS {
+            let mut put_off = Vec::new();
+            for place in waiting {
+                if self.vigil.is_stopping() {
+                    return Ok(None);
+                }
+                match self.row(place, true)? {
+                    Answer::Checked => checked.push(place),
+                    Answer::Last => return Ok(None),
+                    Answer::PutOff => put_off.push(place),
+                }
+            }
+            if put_off.is_empty() {
+                break;
+            }
+            waiting = put_off;
+            let Checker { workshop, say, .. } = self;
+            workshop.compile_collected(&mut |done, total| say(Reply::Compiling { done, total }));
+        }
+        Ok(Some(checked))
     }
 
     /// Gives back what is kept of a kernel.
@@ -182,13 +187,20 @@ impl Checker<'_> {
         }
         announce(self.vigil, place, self.say);
         let is_device = variant.implementation.is_device();
-        let device = is_device.then(|| self.workshop.caller(Mode::Hot));
+        let device = (is_device || self.has_device_rows(kernel))
+            .then(|| self.workshop.caller(Mode::Hot))
+            .transpose();
         self.workshop.collect_sources(is_collecting);
-        let reply = match device.transpose() {
-            Ok(device) => {
+        let reply = match device {
+            Err(reason) if is_device => {
+                let (wrong, errors, remarks, digest) = (None, None, Vec::new(), None);
+                let (declined, ends) = (Some(reason), false);
+                CheckedReply { place, wrong, declined, ends, errors, remarks, digest }
+            }
+            device => {
                 let CheckRequest { coverage, seed, cells, .. } = self.request;
                 let (_, bench) = self.bench.get_or_insert_with(|| {
-                    let own = kernel.own_function();
+                    let (own, device) = (kernel.own_function(), device.ok().flatten());
                     let bench = Bench::new(kernel.entry, own, *coverage, *seed, device);
                     (kernel.entry, bench.counting_threads(self.vigil.is_of_process()))
                 });
@@ -203,15 +215,21 @@ impl Checker<'_> {
                 }
                 CheckedReply::of(place, check)
             }
-            Err(reason) => {
-                let (wrong, errors, remarks, digest) = (None, None, Vec::new(), None);
-                let (declined, ends) = (Some(reason), false);
-                CheckedReply { place, wrong, declined, ends, errors, remarks, digest }
-            }
         };
         let ends = reply.ends || self.workshop.lost().is_some();
         (self.say)(Reply::Checked(CheckedReply { ends, ..reply }));
         Ok(if ends { Answer::Last } else { Answer::Checked })
+    }
+
+    /// Whether the request asks for a CUDA variant of a kernel.
+    fn has_device_rows(&self, kernel: &RegisteredKernel) -> bool {
+        let mut cells = self.request.cells.iter().zip(&self.kernels);
+        cells.any(|(cell, of)| {
+            let is_device = |row: &RowRequest| {
+                of.variant(&row.variant).is_ok_and(|variant| variant.implementation.is_device())
+            };
+            std::ptr::eq(of.entry, kernel.entry) && cell.rows.iter().any(is_device)
+        })
     }
 
     fn variant(&self, Place { cell, row }: Place) -> Result<&'static VariantEntry, String> {

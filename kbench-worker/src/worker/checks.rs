@@ -1,7 +1,7 @@
 //! Checks that are made by workers, as the controller sees them: code that can take its process along, or break the
 //! context of a device, costs a worker and one row.
 //!
-//! Kernels of the host are first checked on all cores at once; what is left is checked by one worker after the other.
+//! Kernels are first checked on all cores at once; what is left in doubt is checked by one worker after the other.
 
 use std::collections::HashMap;
 use std::thread::available_parallelism;
@@ -12,7 +12,7 @@ use super::protocol::{
     CellRequest, CheckRequest, CheckedReply, DeviceRequest, PROTOCOL, Place, Program, Reply,
     Request, RowRequest, WrongReply,
 };
-use super::side_by_side::{check_side_by_side, kernels_of_host};
+use super::side_by_side::{Kernels, check_side_by_side};
 use crate::check::{Attempt, Check, CheckedRow, Checks, Coverage, Origin, Part, Reason, Wrong};
 use crate::kernel::VariantEntry;
 use crate::plan::{Cell, Plan, Row};
@@ -40,7 +40,7 @@ impl CheckedReply {
     }
 }
 
-/// Checks rows by workers: kernels of the host side by side, the rest one after the other.
+/// Checks rows by workers: kernels side by side, what is left in doubt one after the other.
 pub struct WorkerChecks<'a> {
     /// Where workers come from.
     pub launcher: &'a dyn Launcher,
@@ -61,9 +61,9 @@ impl Checks for WorkerChecks<'_> {
     ) -> Vec<CheckedRow> {
         let WorkerChecks { launcher, device, timeout } = self;
         let inquiry = Inquiry { plan, rows, coverage, seed, device, timeout: *timeout };
-        let kernels = kernels_of_host(&inquiry);
+        let kernels = Kernels::of(&inquiry);
         let cores = available_parallelism().map_or(1, usize::from);
-        let launchers = launcher.side_by_side(cores.min(kernels.len()));
+        let launchers = launcher.side_by_side(cores.min(kernels.workers()));
         let mut progress = Progress::new(&inquiry);
         if launchers.len() > 1 {
             progress.found = check_side_by_side(&inquiry, kernels, launchers, watch);
@@ -95,6 +95,13 @@ impl Inquiry<'_> {
             together,
             timeout_seconds: self.timeout.as_secs_f64(),
         })
+    }
+
+    /// Whether a row needs neither a device nor another program.
+    pub(super) fn is_host(&self, index: usize) -> bool {
+        let (cell, row) = self.rows[index];
+        let implementation = &self.plan.cells[cell].rows[row].variant.implementation;
+        !implementation.is_device() && implementation.foreign().is_none()
     }
 
     /// Tells that a row is checked next, after so many others.

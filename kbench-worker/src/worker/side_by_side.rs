@@ -4,7 +4,7 @@
 //! kernel that ends its worker, or breaks in it, is checked once more by workers that run alone. Those have all of the memory
 //! and all of the cores, and find out which row it was.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
@@ -16,30 +16,52 @@ use crate::check::CheckedRow;
 use crate::kernel::KernelEntry;
 use crate::watch::Watch;
 
+/// Workers that use a device at once: each has a context there, and data.
+const MOST_ON_DEVICE: usize = 8;
+
 /// Rows of one kernel, as positions among those of an inquiry.
 type KernelRows = Vec<usize>;
 
-/// The kernels of rows that need neither a device nor another program, with those rows. The largest come first, so that no
-/// core waits long for the last one.
-pub(super) fn kernels_of_host(inquiry: &Inquiry<'_>) -> Vec<KernelRows> {
-    let mut places: HashMap<*const KernelEntry, usize> = HashMap::new();
-    let mut kernels: Vec<(f64, KernelRows)> = Vec::new();
-    for (index, (cell, row)) in inquiry.rows.iter().enumerate() {
-        let cell = &inquiry.plan.cells[*cell];
-        let implementation = &cell.rows[*row].variant.implementation;
-        if implementation.is_device() || implementation.foreign().is_some() {
-            continue;
+/// The kernels of an inquiry. The largest come first, so that no core waits long for the last one.
+#[derive(Debug)]
+pub(super) struct Kernels {
+    /// Kernels that a device or another program has a part in.
+    device: VecDeque<KernelRows>,
+    /// Kernels of the host alone.
+    host: VecDeque<KernelRows>,
+}
+
+impl Kernels {
+    pub(super) fn of(inquiry: &Inquiry<'_>) -> Self {
+        let mut places: HashMap<*const KernelEntry, usize> = HashMap::new();
+        let mut kernels: Vec<(f64, KernelRows)> = Vec::new();
+        for (index, (cell, _)) in inquiry.rows.iter().enumerate() {
+            let cell = &inquiry.plan.cells[*cell];
+            let place = *places.entry(cell.kernel).or_insert_with(|| {
+                kernels.push((0.0, Vec::new()));
+                kernels.len() - 1
+            });
+            let (elements, rows) = &mut kernels[place];
+            *elements += cell.size.product().unwrap_or(u64::MAX) as f64;
+            rows.push(index);
         }
-        let place = *places.entry(cell.kernel).or_insert_with(|| {
-            kernels.push((0.0, Vec::new()));
-            kernels.len() - 1
-        });
-        let (elements, rows) = &mut kernels[place];
-        *elements += cell.size.product().unwrap_or(u64::MAX) as f64;
-        rows.push(index);
+        kernels.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let kernels = kernels.into_iter().map(|(_, rows)| rows);
+        let needs_device = |rows: &KernelRows| rows.iter().any(|index| !inquiry.is_host(*index));
+        let (device, host) = kernels.partition(needs_device);
+        Kernels { device, host }
     }
-    kernels.sort_by(|a, b| b.0.total_cmp(&a.0));
-    kernels.into_iter().map(|(_, rows)| rows).collect()
+
+    /// As many workers as have something to do, at most.
+    pub(super) fn workers(&self) -> usize {
+        self.device.len().min(MOST_ON_DEVICE) + self.host.len()
+    }
+
+    /// The next kernel for a worker that may use a device, or must not.
+    fn next(&mut self, may_use_device: bool) -> Option<KernelRows> {
+        let device = if may_use_device { self.device.pop_front() } else { None };
+        device.or_else(|| self.host.pop_front())
+    }
 }
 
 /// What a thread that asks a worker has to tell.
@@ -54,18 +76,21 @@ enum News {
 /// rows of other kernels and of those that leave a doubt.
 pub(super) fn check_side_by_side(
     inquiry: &Inquiry<'_>,
-    kernels: Vec<KernelRows>,
+    kernels: Kernels,
     launchers: Vec<Box<dyn Launcher + Send + '_>>,
     watch: &mut dyn Watch,
 ) -> Vec<Option<CheckedRow>> {
     let mut found = vec![None; inquiry.rows.len()];
-    let queue = Mutex::new(kernels.into_iter());
-    let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let queue = Mutex::new(kernels);
+    let next = |may_use_device: bool| {
+        queue.lock().unwrap_or_else(PoisonError::into_inner).next(may_use_device)
+    };
     let (sender, receiver) = channel();
     thread::scope(|scope| {
-        for launcher in launchers {
+        for (number, launcher) in launchers.into_iter().enumerate() {
             let (news, next) = (sender.clone(), &next);
-            scope.spawn(move || check_kernels(launcher.as_ref(), inquiry, next, &news));
+            let next = move || next(number < MOST_ON_DEVICE);
+            scope.spawn(move || check_kernels(launcher.as_ref(), inquiry, &next, &news));
         }
         drop(sender);
         let mut done = 0;
@@ -104,7 +129,8 @@ fn check_kernels(
     }
 }
 
-/// Checks the rows of one kernel; none where one of them broke, or got no answer.
+/// Checks the rows of one kernel; none where one of them broke, or got no answer. A row that a device declined is not among
+/// them: others may have had its memory.
 fn check_kernel(
     link: &mut dyn Link,
     inquiry: &Inquiry<'_>,
@@ -115,8 +141,8 @@ fn check_kernel(
     let cells = waiting.iter().scan(rows, |rest, cell| rest.split_off(..cell.len()));
     let cells: Vec<&[usize]> = cells.collect();
     let index = |Place { cell, row }: Place| cells.get(cell)?.get(row?).copied();
-    let (mut found, mut is_doubtful) = (Vec::new(), false);
-    link.ask(&inquiry.request(&waiting, false), &mut |reply| match reply {
+    let (mut found, mut answers, mut is_doubtful) = (Vec::new(), 0, false);
+    link.ask(&inquiry.request(&waiting, true), &mut |reply| match reply {
         Reply::Calling(place) => {
             if let Some(index) = index(place) {
                 let _ = news.send(News::Calling(index));
@@ -124,11 +150,16 @@ fn check_kernel(
         }
         Reply::Checked(reply) => {
             is_doubtful |= reply.ends || reply.wrong.as_ref().is_some_and(|wrong| wrong.is_fault);
-            found.extend(index(reply.place).map(|index| (index, reply.into_row())));
+            if let Some(index) = index(reply.place) {
+                answers += 1;
+                if reply.declined.is_none() || inquiry.is_host(index) {
+                    found.push((index, reply.into_row()));
+                }
+            }
         }
         _ => {}
     })?;
-    Ok((found.len() == rows.len() && !is_doubtful).then_some(found))
+    Ok((answers == rows.len() && !is_doubtful).then_some(found))
 }
 
 #[cfg(test)]
@@ -285,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn large_kernels_of_the_host_come_first_and_devices_are_no_part_of_it() {
+    fn large_kernels_come_first_and_few_workers_use_the_device() {
         let mut entries = kernel("small", 1, &[Values::List(&[8])], right).to_vec();
         entries.extend(kernel("large", 2, &[Values::List(&[16])], right));
         entries.push(variant_of_double("double", 1, right));
@@ -297,13 +328,21 @@ mod tests {
         let device = DeviceRequest::default();
         let (plan, coverage, seed, timeout) = (&plan, Coverage::EverySize, 1, USUAL_TIMEOUT);
         let inquiry = Inquiry { plan, rows: &rows, coverage, seed, device: &device, timeout };
-        let names = |kernel: &KernelRows| {
+        let names = |kernel: KernelRows| {
             let variant = |index: &usize| plan.cells[rows[*index].0].rows[rows[*index].1].variant;
-            kernel.iter().map(|index| variant(index).name).collect::<Vec<_>>()
+            let mut names: Vec<_> = kernel.iter().map(|index| variant(index).name).collect();
+            names.sort_unstable();
+            names.dedup();
+            names
         };
-        let kernels: Vec<_> = kernels_of_host(&inquiry).iter().map(names).collect();
-        let others = [vec!["large", "other"], vec!["small", "other"]];
-        assert_eq!((kernels.len(), &kernels[1..]), (3, &others[..]), "{kernels:?}");
-        assert!(kernels[0].iter().all(|name| *name == "double"), "{kernels:?}");
+        for (may_use_device, expected) in [
+            (true, vec![vec!["double", "fast"], vec!["large", "other"], vec!["other", "small"]]),
+            (false, vec![vec!["large", "other"], vec!["other", "small"]]),
+        ] {
+            let mut kernels = Kernels::of(&inquiry);
+            assert_eq!(kernels.workers(), 3);
+            let next = || kernels.next(may_use_device).map(names);
+            assert_eq!(std::iter::from_fn(next).collect::<Vec<_>>(), expected);
+        }
     }
 }

@@ -14,6 +14,7 @@ mod usage;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use kbench::measure::Budget;
 use kbench::store::Store;
 use kbench::{Suite, Workers};
 
@@ -70,8 +71,7 @@ fn run(
         configuration.workers = workers;
         configuration.seed = round;
         configuration.timeout = TIMEOUT;
-        configuration.effort.budget = ROUND;
-        configuration.effort.scales_with_rows = false;
+        configuration.effort.budget = Budget::Fixed(ROUND);
         configuration.search = None;
     });
     let report = suite.run()?;

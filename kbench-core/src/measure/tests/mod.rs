@@ -125,7 +125,7 @@ impl Bench {
             plan: &self.plan,
             checked: &checked,
             effort: &self.effort,
-            time: self.effort.budget,
+            time: self.effort.budget.time(),
             seed: 1,
             order_seed: 1,
             isolation: self.isolation,
@@ -182,7 +182,7 @@ fn every_row_gets_its_samples() {
 
 #[test]
 fn a_budget_that_ends_skips_what_is_left_and_says_so() {
-    let effort = Effort { budget: Duration::from_millis(200), ..Effort::quick() };
+    let effort = Effort { budget: Budget::Fixed(Duration::from_millis(200)), ..Effort::quick() };
     let bench = Bench::new(&[variant_of_double("double", 1, slow)], effort);
     let start = Instant::now();
     let measured = bench.measure(&SameProcess(&bench.registry));
@@ -195,7 +195,7 @@ fn a_budget_that_ends_skips_what_is_left_and_says_so() {
 
 #[test]
 fn a_budget_that_calibration_has_used_up_measures_nothing() {
-    let effort = Effort { budget: Duration::from_millis(30), ..Effort::default() };
+    let effort = Effort { budget: Budget::Fixed(Duration::from_millis(30)), ..Effort::default() };
     let bench = Bench::new(&[variant_of_double("double", 1, slow)], effort);
     let measured = bench.measure(&Again(&bench.registry));
     assert!(measured.measurement.launches.is_empty());
@@ -298,8 +298,7 @@ impl Judge for Hasty {
 #[test]
 fn a_decided_cell_leaves_at_the_first_look_and_its_time_goes_to_the_others() {
     let effort = Effort {
-        budget: Duration::from_millis(1500),
-        scales_with_rows: false,
+        budget: Budget::Fixed(Duration::from_millis(1500)),
         launches: None,
         ..Effort::default()
     };
@@ -499,7 +498,8 @@ fn results_are_looked_at_again_in_every_group() {
     }
     // Warming up takes so long that not all cells are calibrated together.
     let warm_up = Duration::from_millis(200);
-    let effort = Effort { budget: Duration::from_secs(3), warm_up, ..Effort::quick() };
+    let effort =
+        Effort { budget: Budget::Fixed(Duration::from_secs(3)), warm_up, ..Effort::quick() };
     let entries = [variant_of_double("double", 1, right), variant_of_double("tires", 2, tires)];
     for isolation in [Isolation::Shared, Isolation::Isolated] {
         CALLS.set(0);

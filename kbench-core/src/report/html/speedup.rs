@@ -1,4 +1,4 @@
-//! Speed-up against work: who wins where, how sure that is, and what the author claims.
+//! Speed-up against work: the winner at each size, how certain it is, and what the author claims.
 
 use super::super::{RowReport, units};
 use super::plot::{ACROSS, Axis, Plot, Ranged, UPWARD};

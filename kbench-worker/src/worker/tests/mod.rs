@@ -1,9 +1,9 @@
 //! A worker in this process, asked as a controller would.
 
-use std::cell::{Cell, RefCell};
+mod sources;
 
-use super::devices::Workshop;
-use super::watchdog::Vigil;
+use std::cell::RefCell;
+
 use super::*;
 use crate::check::{CheckedRow, Checks, Coverage, Standing};
 use crate::kernel::{Caller, Mode, Routine, serial};
@@ -567,7 +567,7 @@ fn results_with_the_bits_of_the_check_need_no_reference_and_others_are_compared(
 /// The examples of the document are requests and replies of this very protocol.
 #[test]
 fn the_document_shows_the_protocol_as_it_is() {
-    let text = include_str!("../../../docs/worker-protocol.md");
+    let text = include_str!("../../../../docs/worker-protocol.md");
     let examples: Vec<&str> = text.split("```json\n").skip(1).collect();
     assert_eq!(examples.len(), 2);
     for example in examples {
@@ -584,103 +584,4 @@ fn the_document_shows_the_protocol_as_it_is() {
         Request::from_json(&json).expect("a request");
     }
     assert!(text.starts_with(&format!("# The worker protocol, version {PROTOCOL}\n")));
-}
-
-/// A workshop whose variants run on the host; every so many calls, the first among them, one asks for a source that was never
-/// compiled, and with one of them the device may be lost.
-struct Improvised {
-    every: u32,
-    last: u32,
-    is_collecting: Cell<bool>,
-    calls: Cell<u32>,
-    collected: Cell<usize>,
-}
-
-impl Workshop for Improvised {
-    fn caller(&mut self, _: Mode) -> Result<Caller, String> {
-        Ok(Caller::Outside)
-    }
-
-    fn lost(&self) -> Option<String> {
-        (self.calls.get() >= self.last).then(|| "it fell off the bus".to_owned())
-    }
-
-    fn collect_sources(&self, is_collecting: bool) {
-        self.is_collecting.set(is_collecting);
-    }
-
-    fn has_put_off(&self) -> bool {
-        let asks = self.calls.replace(self.calls.get() + 1).is_multiple_of(self.every);
-        let is_put_off = self.is_collecting.get() && asks;
-        self.collected.set(self.collected.get() + usize::from(is_put_off));
-        is_put_off
-    }
-
-    fn compile_collected(&self, tell: &mut dyn FnMut(usize, usize)) {
-        let total = self.collected.take();
-        tell(total, total);
-    }
-}
-
-/// What a worker with such a workshop says: the cells whose rows are called and checked, and how many sources are compiled.
-fn improvised((every, last): (u32, u32), cells: Vec<CellRequest>, together: bool) -> Vec<String> {
-    let cuda = ["fast", "faster"].map(|name| cuda_variant_of_double(name, 2, right));
-    let registry = Registry::of(cuda.into_iter().chain([variant_of_double("double", 1, right)]))
-        .expect("fine");
-    let (protocol, seed, coverage) = (PROTOCOL, 1, Coverage::EverySize);
-    let device = DeviceRequest::default();
-    let timeout_seconds = 60.0;
-    let request =
-        CheckRequest { protocol, seed, coverage, cells, device, together, timeout_seconds };
-    let (is_collecting, calls, collected) = Default::default();
-    let mut workshop = Improvised { every, last, is_collecting, calls, collected };
-    let mut said = Vec::new();
-    let vigil = Vigil::new();
-    let outcome = checker::check(&registry, &mut workshop, &vigil, &request, &mut |reply| {
-        said.push(match reply {
-            Reply::Trying(_) | Reply::Called | Reply::Calling(Place { row: None, .. }) => return,
-            Reply::Calling(Place { cell, row: Some(row) }) => format!("call {cell}.{row}"),
-            Reply::Checked(CheckedReply {
-                place: Place { cell, row }, wrong: None, ends, ..
-            }) => {
-                let end = if ends { ", end" } else { "" };
-                format!("right {cell}.{}{end}", row.unwrap_or(9))
-            }
-            Reply::Compiling { total, .. } => format!("compile {total}"),
-            other => format!("{other:?}"),
-        });
-    });
-    assert_eq!(outcome, Ok(()));
-    assert!(!workshop.is_collecting.get(), "nothing is put off after the checks");
-    said
-}
-
-#[test]
-fn rows_that_wait_for_a_source_are_checked_when_it_is_compiled() {
-    let cells = || vec![cell(16, &["fast", "faster"]), cell(1024, &["fast"])];
-    let said = improvised((2, u32::MAX), cells(), true);
-    // The first variant waits, at both sizes, for a source of which one call was enough to know.
-    let first = ["call 0.0", "call 0.1", "right 0.1", "compile 1"];
-    // It waits for another one, which the first one kept hidden.
-    let second = ["call 0.0", "compile 1"];
-    let third = ["call 0.0", "right 0.0", "call 1.0", "compile 1", "call 1.0", "right 1.0"];
-    assert_eq!(said, [&first[..], &second, &third].concat());
-    let said = improvised((2, u32::MAX), cells(), false);
-    let one_by_one = ["call 0.0", "right 0.0", "call 0.1", "right 0.1", "call 1.0", "right 1.0"];
-    assert_eq!(said, one_by_one);
-}
-
-#[test]
-fn a_variant_that_always_asks_for_another_source_is_checked_after_a_few_rounds() {
-    let said = improvised((1, u32::MAX), vec![cell(16, &["fast"]), cell(1024, &["fast"])], true);
-    let round = ["call 0.0", "compile 1"];
-    let last = ["call 0.0", "right 0.0", "call 1.0", "right 1.0"];
-    assert_eq!(said, [&round[..], &round, &round, &last].concat());
-}
-
-#[test]
-fn a_worker_whose_device_is_lost_leaves_the_rest_to_another_one() {
-    let cells = vec![cell(16, &["fast", "faster"]), cell(1024, &["fast"])];
-    let said = improvised((9, 2), cells, false);
-    assert_eq!(said, ["call 0.0", "right 0.0", "call 0.1", "right 0.1, end"]);
 }
