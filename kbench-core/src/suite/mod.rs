@@ -17,7 +17,7 @@ use crate::environment::{CpuTimes, Throttling};
 use crate::foreign::{Announcement, ForeignProgram, ForeignWorker};
 use crate::infer::Rules;
 use crate::kernel::{Implementation, Mode};
-use crate::measure::{Budget, Effort, Isolation, Measured, Pass};
+use crate::measure::{Effort, Isolation, Measured, Pass};
 use crate::plan::{Cell, Plan, PlanError, Row, Selection};
 use crate::registry::{EnlistError, RegisteredKernel, Registry, RegistryError};
 use crate::report::{Report, RowKey};
@@ -396,6 +396,7 @@ impl Configuration {
 mod tests {
     use super::*;
     use crate::fixtures::{right, variant_of_double};
+    use crate::measure::Budget;
 
     /// Keeps everything that there is to keep.
     #[derive(Default)]

@@ -219,7 +219,8 @@ fn all_cells_share_as_many_launches_as_were_asked_for() {
 #[test]
 fn without_a_wish_the_number_of_launches_follows_from_the_time() {
     let budget = Duration::from_millis(600);
-    let effort = Effort { budget, measurement_time: budget, ..Effort::default() };
+    let effort =
+        Effort { budget: Budget::Fixed(budget), measurement_time: budget, ..Effort::default() };
     let bench = Bench::new(&pair(), effort);
     let start = Instant::now();
     let measured = bench.measure(&Again(&bench.registry));
@@ -560,7 +561,7 @@ impl Link for HangingLink<'_> {
 #[test]
 fn a_row_that_hangs_takes_no_time_from_the_others() {
     let budget = Duration::from_secs(1);
-    let effort = Effort { budget, samples: Some(8), ..Effort::quick() };
+    let effort = Effort { budget: Budget::Fixed(budget), samples: Some(8), ..Effort::quick() };
     let bench = Bench::new(&pair(), effort);
     let measured = bench.measure(&Hanging(&bench.registry, Counter::new(false)));
     let failed = |cell: usize, row: usize| measured.rows[cell][row].failure.is_some();

@@ -2,11 +2,11 @@
 
 mod sources;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use super::*;
 use crate::check::{CheckedRow, Checks, Coverage, Standing};
-use crate::kernel::{Caller, Mode, Routine, serial};
+use crate::kernel::{Mode, Routine, serial};
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
 use crate::registry::fixtures::{Double, cuda_variant_of_double, right, variant_of_double};
