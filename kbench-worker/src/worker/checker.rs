@@ -1,8 +1,10 @@
 //! The worker's side of checks: compares rows one after the other, and says what comes next before it is called.
 
+use std::collections::HashSet;
+
 use super::answer::announce;
 use super::devices::Workshop;
-use super::protocol::{CheckRequest, CheckedReply, PROTOCOL, Place, Reply, RowRequest, WrongReply};
+use super::protocol::{CheckRequest, CheckedReply, PROTOCOL, Place, Reply, WrongReply};
 use super::subject::{Names, summon};
 use super::watchdog::Vigil;
 use crate::check::{Bench, Check, ErrorFigures, Reason, Wrong};
@@ -75,7 +77,8 @@ pub(super) fn check(
     let kernels: Vec<_> =
         request.cells.iter().map(|cell| names.find(cell)).collect::<Result<_, _>>()?;
     summon(&kernels, &request.cells);
-    let mut checker = Checker { kernels, request, workshop, vigil, bench: None, say };
+    let (bench, device_kernels) = (None, Vec::new());
+    let mut checker = Checker { kernels, request, workshop, vigil, bench, device_kernels, say };
     let outcome = checker.all_rows();
     workshop.collect_sources(false);
     outcome
@@ -91,6 +94,8 @@ struct Checker<'a> {
     /// Of one kernel at a time, whose cells follow each other: it keeps its data on the device, and all that is there is looked at
     /// after every call.
     bench: Option<(&'a KernelEntry, Bench)>,
+    /// Kernels with rows on the device: it is opened for them and for no other.
+    device_kernels: Vec<*const KernelEntry>,
     say: &'a mut dyn FnMut(Reply),
 }
 
@@ -111,7 +116,8 @@ impl Checker<'_> {
         for (cell, wanted) in self.request.cells.iter().enumerate() {
             waiting.extend((0..wanted.rows.len()).map(|row| Place { cell, row: Some(row) }));
         }
-        let Some(checked) = self.compile_sources(&waiting)? else { return Ok(()) };
+        let firsts = self.first_of_device_variants(&waiting)?;
+        let Some(checked) = self.compile_sources(firsts)? else { return Ok(()) };
         waiting.retain(|place| !checked.contains(place));
         for cell in waiting.chunk_by(|a, b| a.cell == b.cell) {
             for place in cell {
@@ -131,19 +137,28 @@ impl Checker<'_> {
         Ok(())
     }
 
-    /// Checks the first row of every CUDA variant as far as its sources allow, and compiles those that are missing, side by
-    /// side. Gives the rows that are checked; none where the process is of no use any more.
-    fn compile_sources(&mut self, places: &[Place]) -> Result<Option<Vec<Place>>, String> {
-        let (mut waiting, mut seen) = (Vec::new(), Vec::new());
-        for place in places.iter().filter(|_| self.request.together) {
-            let variant: *const VariantEntry = self.variant(*place)?;
-            if self.variant(*place)?.implementation.is_device() && !seen.contains(&variant) {
-                seen.push(variant);
-                waiting.push(*place);
+    /// The first row of every CUDA variant. Notes the kernels that have one.
+    fn first_of_device_variants(&mut self, places: &[Place]) -> Result<Vec<Place>, String> {
+        let (mut firsts, mut seen) = (Vec::new(), HashSet::new());
+        for place in places {
+            let variant = self.variant(*place)?;
+            if variant.implementation.is_device() && seen.insert(std::ptr::from_ref(variant)) {
+                firsts.push(*place);
+                let kernel = std::ptr::from_ref(self.kernels[place.cell].entry);
+                if !self.device_kernels.contains(&kernel) {
+                    self.device_kernels.push(kernel);
+                }
             }
         }
+        Ok(firsts)
+    }
+
+    /// Checks some rows as far as their sources allow, and compiles those that are missing, side by side. Gives the rows that
+    /// are checked; none where the process is of no use any more.
+    fn compile_sources(&mut self, mut waiting: Vec<Place>) -> Result<Option<Vec<Place>>, String> {
         let mut checked = Vec::new();
-        for _ in 0..MOST_ROUNDS {
+        let rounds = if self.request.together { MOST_ROUNDS } else { 0 };
+        for _ in 0..rounds {
             let mut put_off = Vec::new();
             for place in waiting {
                 if self.vigil.is_stopping() {
@@ -187,7 +202,9 @@ impl Checker<'_> {
         }
         announce(self.vigil, place, self.say);
         let is_device = variant.implementation.is_device();
-        let device = (is_device || self.has_device_rows(kernel))
+        let device = self
+            .device_kernels
+            .contains(&std::ptr::from_ref(kernel.entry))
             .then(|| self.workshop.caller(Mode::Hot))
             .transpose();
         self.workshop.collect_sources(is_collecting);
@@ -219,17 +236,6 @@ impl Checker<'_> {
         let ends = reply.ends || self.workshop.lost().is_some();
         (self.say)(Reply::Checked(CheckedReply { ends, ..reply }));
         Ok(if ends { Answer::Last } else { Answer::Checked })
-    }
-
-    /// Whether the request asks for a CUDA variant of a kernel.
-    fn has_device_rows(&self, kernel: &RegisteredKernel) -> bool {
-        let mut cells = self.request.cells.iter().zip(&self.kernels);
-        cells.any(|(cell, of)| {
-            let is_device = |row: &RowRequest| {
-                of.variant(&row.variant).is_ok_and(|variant| variant.implementation.is_device())
-            };
-            std::ptr::eq(of.entry, kernel.entry) && cell.rows.iter().any(is_device)
-        })
     }
 
     fn variant(&self, Place { cell, row }: Place) -> Result<&'static VariantEntry, String> {
