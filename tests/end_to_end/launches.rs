@@ -28,7 +28,17 @@ fn variant<'a>(rows: &'a [Value], name: &str) -> Vec<&'a Value> {
 
 #[test]
 fn kernels_may_print_and_end_their_process_and_all_others_are_measured() {
-    let flags = ["--launches", "5", "--budget", "4s", "--format", "json", "--benchmem"];
+    let flags = [
+        "--launches",
+        "5",
+        "--budget",
+        "30s",
+        "--measurement-time",
+        "300ms",
+        "--format",
+        "json",
+        "--benchmem",
+    ];
     let run = bench(&[&flags[..], &["--variant", "doubled,pushed,talks,aborts"]].concat());
     run.assert_code(100);
     run.assert_stderr("kernels may print");
@@ -87,7 +97,17 @@ fn a_kernel_that_ends_its_process_late_is_found_out_and_all_others_are_measured(
 
 #[test]
 fn isolated_variants_are_compared_across_launches() {
-    let flags = ["--isolate", "--launches", "5", "--budget", "3s", "--format", "json"];
+    let flags = [
+        "--isolate",
+        "--launches",
+        "5",
+        "--budget",
+        "30s",
+        "--measurement-time",
+        "500ms",
+        "--format",
+        "json",
+    ];
     let filters = ["--variant", "doubled,pushed", "--size", "n=4096"];
     let run = bench(&[&flags[..], &filters].concat());
     run.assert_code(0);

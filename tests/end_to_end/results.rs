@@ -49,7 +49,7 @@ fn read(path: &Path) -> Value {
 }
 
 /// Effort that is enough to have figures, and little enough for a test.
-const SHORT: [&str; 6] = ["--budget", "3s", "--launches", "5", "--sample-size", "40"];
+const SHORT: [&str; 6] = ["--budget", "20s", "--launches", "5", "--sample-size", "40"];
 
 fn with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&SHORT[..], more].concat()
