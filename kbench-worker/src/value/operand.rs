@@ -73,6 +73,9 @@ pub trait Operand: 'static {
     }
 }
 
+/// Digests that are made side by side: one waits for its own multiplication, so that several cost no more time.
+const LANES: usize = 8;
+
 /// An order-sensitive 64-bit digest of exact bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fingerprint(u64);
@@ -91,21 +94,42 @@ impl Fingerprint {
         self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
     }
 
-    /// Adds many words: four digests side by side, which do not wait for each other, then one of them all.
+    /// Adds many words: several digests side by side, which do not wait for each other, then one of them all.
     pub fn add_all(&mut self, words: impl ExactSizeIterator<Item = u64>) {
         self.add(words.len() as u64);
-        let mut lanes =
-            [self.0, !self.0, self.0.rotate_left(32), !self.0.rotate_left(32)].map(Fingerprint);
-        let mut words = words;
-        'all: loop {
-            for lane in &mut lanes {
-                match words.next() {
-                    Some(word) => lane.add(word),
-                    None => break 'all,
-                }
+        let mut lanes = self.lanes();
+        for (i, word) in words.enumerate() {
+            lanes[i % LANES].add(word);
+        }
+        lanes.iter().for_each(|lane| self.add(lane.0));
+    }
+
+    /// Adds elements, as many of them in a word as there is room for: what is added takes as long as its bytes.
+    fn add_elements<T: Element>(&mut self, elements: &[T]) {
+        let (per_word, bits) = match size_of::<T>() {
+            size @ (1 | 2 | 4) => (size_of::<u64>() / size, 8 * size as u32),
+            _ => (1, u64::BITS),
+        };
+        let mask = u64::MAX >> (64 - bits);
+        let word = |elements: &[T]| {
+            let of = |(i, element): (usize, &T)| (element.bits() & mask) << (bits * i as u32);
+            elements.iter().enumerate().map(of).fold(0, |word, bits| word | bits)
+        };
+        self.add(elements.len() as u64);
+        let mut lanes = self.lanes();
+        let mut rounds = elements.chunks_exact(LANES * per_word);
+        for round in &mut rounds {
+            for (lane, elements) in lanes.iter_mut().zip(round.chunks_exact(per_word)) {
+                lane.add(word(elements));
             }
         }
         lanes.iter().for_each(|lane| self.add(lane.0));
+        rounds.remainder().chunks(per_word).for_each(|elements| self.add(word(elements)));
+    }
+
+    /// Digests that differ from each other and go on from here.
+    fn lanes(&self) -> [Self; LANES] {
+        std::array::from_fn(|lane| Fingerprint(self.0.rotate_left(8 * lane as u32) ^ lane as u64))
     }
 
     /// The digest so far.
@@ -175,7 +199,7 @@ macro_rules! slice_operand {
                 parts.push(positions(self, poison));
             }
             fn fingerprint(&self, fingerprint: &mut Fingerprint) {
-                fingerprint.add_all(self.iter().map(|e| e.bits()));
+                fingerprint.add_elements(self);
             }
             fn bytes(&self) -> usize {
                 std::mem::size_of_val::<[T]>(self)
@@ -368,6 +392,32 @@ mod tests {
         assert_ne!(base, Fingerprint::of(&vec![2.0f32, 1.0, 0.0]));
         assert_ne!(base, Fingerprint::of(&vec![1.0f32, 2.0, -0.0]));
         assert_eq!(base, Fingerprint::of(&vec![1.0f32, 2.0, 0.0]));
+    }
+
+    /// Wherever it lies: in a whole round of words, in the rest, and beside others in its word.
+    #[test]
+    fn a_fingerprint_sees_every_element_of_every_type() {
+        fn check<T: Element>(zero: T, one: T) {
+            let count = 200 / size_of::<T>() + 3;
+            let of = |elements: &Vec<T>| Fingerprint::of(elements);
+            let mut seen = vec![of(&vec![zero; count]), of(&vec![zero; count + 1])];
+            for place in 0..count {
+                let mut elements = vec![zero; count];
+                elements[place] = one;
+                seen.push(of(&elements));
+            }
+            let all = seen.len();
+            seen.sort_unstable_by_key(Fingerprint::value);
+            seen.dedup();
+            assert_eq!(seen.len(), all, "{}", std::any::type_name::<T>());
+        }
+        check(0.0f32, 1.0);
+        check(0.0f64, -0.0);
+        check(half::f16::ZERO, half::f16::ONE);
+        check(0i8, -1);
+        check(0u8, 128);
+        check(false, true);
+        check(0i64, 1);
     }
 
     #[test]
