@@ -80,6 +80,7 @@ fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: I
         checked: &checked,
         effort: &effort,
         time: effort.budget.time(),
+        reserve: Duration::ZERO,
         timeout: USUAL_TIMEOUT,
         seed: 1,
         order_seed: 1,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use super::cell::{CellRun, middle};
 use super::roster::{Roster, RosterCell};
-use super::schedule::{Costs, FEWEST_LAUNCHES, PILOT_LAUNCHES, Share, share_out};
+use super::schedule::{Costs, Demand, FEWEST_LAUNCHES, PILOT_LAUNCHES, Share, share_out, shortage};
 use super::session::Session;
 use super::stage::{Caution, wants_samples};
 use super::{Assignment, Family, Isolation, Look, Measured, Onlooker, OpenCell, Outlook};
@@ -50,6 +50,8 @@ pub(super) struct Run<'a> {
     order: Order,
     begun: Instant,
     end: Instant,
+    /// Seconds by which the end may move for rows that would have fewer than five launches.
+    reserve: f64,
     rounds: u32,
     looks: usize,
 }
@@ -67,6 +69,7 @@ impl<'a> Run<'a> {
             order: Order::new(assignment.order_seed.rotate_left(17), 0),
             begun,
             end: begun + assignment.time.min(A_YEAR),
+            reserve: assignment.reserve.min(A_YEAR).as_secs_f64(),
             rounds: 0,
             looks: 0,
         }
@@ -75,6 +78,13 @@ impl<'a> Run<'a> {
     /// Seconds until the end.
     pub(super) fn left(&self) -> f64 {
         self.end.saturating_duration_since(Instant::now()).as_secs_f64()
+    }
+
+    /// Moves the end by some seconds, as far as there is a reserve.
+    fn extend(&mut self, seconds: f64) {
+        let seconds = seconds.min(self.reserve);
+        self.reserve -= seconds;
+        self.end = self.end.max(Instant::now()) + Duration::from_secs_f64(seconds);
     }
 
     /// Notes that a worker was lost. Its time comes on top of the budget: a row that hangs for a minute must not take it from
@@ -90,11 +100,19 @@ impl<'a> Run<'a> {
     pub(super) fn calibrate(&mut self, watch: &mut dyn Watch, onlooker: &mut Onlooker<'_>) {
         let checked = self.assignment.checked;
         let mut waiting: Vec<usize> = (0..self.assignment.plan.cells.len()).collect();
-        let mut caution = Caution::default();
+        let (mut caution, mut lent) = (Caution::default(), 0.0);
         loop {
             waiting.retain(|cell| wants_samples(&checked[*cell], &self.measured.rows[*cell]));
+            if !waiting.is_empty() && self.left() == 0.0 && self.reserve > 0.0 {
+                lent = self.reserve;
+                self.extend(lent);
+            }
             let left = self.left();
             if waiting.is_empty() || left == 0.0 || self.measured.interrupted.is_some() {
+                // What calibration did not need goes back.
+                let unused = lent.min(left);
+                self.reserve += unused;
+                self.end -= Duration::from_secs_f64(unused);
                 return;
             }
             let (opened, part) = caution.part(&waiting);
@@ -104,6 +122,11 @@ impl<'a> Run<'a> {
                     let cells = session.roster.cells.len();
                     let share = self.left() * cells as f64 / waiting.len() as f64;
                     let cells: Vec<usize> = (self.cells.len() - cells..self.cells.len()).collect();
+                    // Of a reserve the first launch takes no more than the fewest launches need.
+                    let share = match lent > 0.0 {
+                        true => share.min(shortage(&self.demands(&cells).1, 0.0)),
+                        false => share,
+                    };
                     self.first_launch(session, &cells, share);
                     onlooker(&self.measured);
                     let has = |cell: &usize| self.cells.iter().any(|of| of.roster.cell == *cell);
@@ -238,6 +261,8 @@ impl<'a> Run<'a> {
     /// Measures rounds of launches until the time is over or nothing is open.
     pub(super) fn measure(&mut self, watch: &mut dyn Watch, onlooker: &mut Onlooker<'_>) {
         let all: Vec<usize> = (0..self.cells.len()).collect();
+        let (_, demands) = self.demands(&all);
+        self.extend(shortage(&demands, self.left()));
         self.plan(&all, self.left());
         self.announce(watch);
         loop {
@@ -275,6 +300,16 @@ impl<'a> Run<'a> {
 
     /// Shares some seconds out among some cells.
     fn plan(&mut self, cells: &[usize], seconds: f64) {
+        let (open, demands) = self.demands(cells);
+        let shares = share_out(&demands, seconds);
+        cells.iter().for_each(|at| self.cells[*at].share = Share::default());
+        for (at, share) in open.into_iter().zip(shares) {
+            self.cells[at].share = share;
+        }
+    }
+
+    /// Those of some cells that are open, with what is to be planned for them.
+    fn demands(&self, cells: &[usize]) -> (Vec<usize>, Vec<Demand>) {
         let open = cells.iter().copied();
         let open: Vec<usize> = open.filter(|at| self.is_open(*at)).collect();
         let demand = |at: &usize| {
@@ -282,11 +317,8 @@ impl<'a> Run<'a> {
             let known = &self.measured.rows[cell.roster.cell];
             cell.demand(known, self.costs(*at), self.assignment)
         };
-        let shares = share_out(&open.iter().map(demand).collect::<Vec<_>>(), seconds);
-        cells.iter().for_each(|at| self.cells[*at].share = Share::default());
-        for (at, share) in open.into_iter().zip(shares) {
-            self.cells[at].share = share;
-        }
+        let demands = open.iter().map(demand).collect();
+        (open, demands)
     }
 
     fn is_open(&self, at: usize) -> bool {

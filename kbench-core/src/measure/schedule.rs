@@ -132,6 +132,11 @@ impl Demand {
     }
 }
 
+/// Seconds that the fewest launches of some cells take beyond those that there are.
+pub(super) fn shortage(cells: &[Demand], seconds: f64) -> f64 {
+    (cells.iter().map(Demand::least).sum::<f64>() - seconds).max(0.0)
+}
+
 /// What a cell gets from now on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Share {
@@ -277,6 +282,14 @@ mod tests {
         for share in share_out(&demands, 1.02 * least) {
             assert!(share.launches >= FEWEST_LAUNCHES, "{share:?}");
         }
+    }
+
+    #[test]
+    fn the_shortage_is_what_the_fewest_launches_take_beyond_the_time() {
+        let demands = cells(&[1.0, 2.0]);
+        let least: f64 = demands.iter().map(Demand::least).sum();
+        assert_eq!(shortage(&demands, 2.0 * least), 0.0);
+        assert!((shortage(&demands, 0.25 * least) - 0.75 * least).abs() < 1e-9);
     }
 
     #[test]

@@ -37,6 +37,8 @@ pub struct Assignment<'a> {
     pub effort: &'a Effort,
     /// How much of the budget may be taken.
     pub time: Duration,
+    /// How much more may be taken for rows that would have no turn, or fewer than five launches.
+    pub reserve: Duration,
     /// Seed of the data.
     pub seed: u64,
     /// Seed of the order of samples and of the placement of data.

@@ -503,6 +503,7 @@ mod tests {
             checked: &checked,
             effort: &effort,
             time: effort.budget.time(),
+            reserve: std::time::Duration::ZERO,
             seed: 1,
             order_seed: 1,
             isolation: Isolation::Shared,

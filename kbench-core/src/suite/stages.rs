@@ -45,8 +45,10 @@ impl Stages<'_> {
         let checked = self.check(&plan, Coverage::EverySize);
         let least = self.configuration.effort.budget.time().mul_f64(LEAST_MEASURING);
         self.end = self.end.max(Instant::now() + least);
-        let time = self.left().mul_f64(share);
-        let measured = self.measure((&plan, &checked), None, Coverage::EverySize, time, judge);
+        let left = self.left();
+        let time = left.mul_f64(share);
+        let times = (time, left - time);
+        let measured = self.measure((&plan, &checked), None, Coverage::EverySize, times, judge);
         Pass { plan, checked, measured }
     }
 
@@ -92,19 +94,19 @@ impl Stages<'_> {
         if time.is_zero() || is_complete || measured.interrupted.is_some() {
             return;
         }
-        let coverage = Coverage::EverySize;
+        let (coverage, times) = (Coverage::EverySize, (time, Duration::ZERO));
         let later =
-            self.measure((plan, &waiting), Some((checked, measured)), coverage, time, judge);
+            self.measure((plan, &waiting), Some((checked, measured)), coverage, times, judge);
         measured.complete(later);
     }
 
-    /// Measures the rows of a plan that are admitted, after those of a former pass over the same plan, if there was one.
+    /// Measures the rows of a plan that are admitted in some time, or in some more if it is short, after those of a former pass over the same plan, if there was one.
     fn measure(
         &mut self,
         (plan, checked): (&Plan, &[Vec<CheckedRow>]),
         former: Option<(&[Vec<CheckedRow>], &Measured)>,
         coverage: Coverage,
-        time: Duration,
+        (time, reserve): (Duration, Duration),
         judge: &dyn Judge,
     ) -> Measured {
         let Configuration { effort, seed, order_seed, isolation, inspect, device, timeout, .. } =
@@ -117,6 +119,7 @@ impl Stages<'_> {
             checked,
             effort,
             time,
+            reserve,
             seed: *seed,
             order_seed: order_seed.unwrap_or_default(),
             isolation: *isolation,
@@ -172,7 +175,8 @@ impl Prober for Stages<'_> {
             Instant::now() + Duration::from_secs_f64((left / f64::from(rounds.max(1))).max(least));
         let checked = self.check(&plan, Coverage::MoreSizes);
         let time = end.saturating_duration_since(Instant::now());
-        let measured = self.measure((&plan, &checked), None, Coverage::MoreSizes, time, judge);
+        let times = (time, Duration::ZERO);
+        let measured = self.measure((&plan, &checked), None, Coverage::MoreSizes, times, judge);
         self.record.seconds.searching += measured.spent.measuring;
         Some(Pass { plan, checked, measured })
     }

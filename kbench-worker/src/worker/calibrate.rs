@@ -21,8 +21,9 @@ const LEAST_COPY: usize = 16 << 10;
 /// long.
 const FEWEST_ATTEMPTS: u32 = 3;
 
-/// A call that takes as long as this many nanoseconds is tried once: no interruption is many times as long.
-const LONG_CALL: f64 = 1e8;
+/// A call that takes as long as this many nanoseconds twice in a row is a sample by itself, and is not tried again. Where both
+/// were interrupted for as long, samples are shorter than they should be, and no less right.
+const LONG_CALL: f64 = 5e6;
 
 /// As many calls as these take minutes if each takes as long as an instruction.
 const MOST_CALLS: u64 = 1 << 40;

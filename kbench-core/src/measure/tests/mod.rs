@@ -116,6 +116,17 @@ impl Bench {
         judge: &dyn Judge,
         past: &[Vec<bool>],
     ) -> Measured {
+        self.measure_in((self.effort.budget.time(), Duration::ZERO), launcher, judge, past)
+    }
+
+    /// In some time, or with a reserve if it is short.
+    fn measure_in(
+        &self,
+        (time, reserve): (Duration, Duration),
+        launcher: &dyn Launcher,
+        judge: &dyn Judge,
+        past: &[Vec<bool>],
+    ) -> Measured {
         let here = SameProcess(&self.registry);
         let (device, timeout) = (DeviceRequest::default(), USUAL_TIMEOUT);
         let mut checks = WorkerChecks { launcher: &here, device: device.clone(), timeout };
@@ -125,7 +136,8 @@ impl Bench {
             plan: &self.plan,
             checked: &checked,
             effort: &self.effort,
-            time: self.effort.budget.time(),
+            time,
+            reserve,
             seed: 1,
             order_seed: 1,
             isolation: self.isolation,
@@ -294,6 +306,27 @@ impl Judge for Hasty {
     fn spreads(&self, _: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
         vec![None; cells.len()]
     }
+}
+
+/// What is kept for the search is given to rows that would have too few launches without it, and to no others.
+#[test]
+fn a_reserve_is_for_rows_that_would_have_fewer_than_five_launches() {
+    let effort = Effort { launches: None, ..Effort::default() };
+    let bench = Bench::new(&pair(), effort);
+    let launches = |times: (Duration, Duration)| {
+        let again = Again(&bench.registry);
+        let measured = bench.measure_in(times, &again, &Hasty, &[]);
+        let rows = (0..bench.plan.cells.len()).map(|cell| {
+            let cells = measured.measurement.launches.iter().map(|launch| &launch.cells[cell]);
+            cells.filter(|blocks| !blocks.is_empty()).count()
+        });
+        rows.min().unwrap_or(0)
+    };
+    let (none, minute) = (Duration::ZERO, Duration::from_secs(60));
+    assert!(launches((Duration::from_millis(1), none)) < 5);
+    let begun = Instant::now();
+    assert!(launches((Duration::from_millis(1), minute)) >= 5);
+    assert!(begun.elapsed() < minute / 2, "no more of it than that takes");
 }
 
 #[test]
