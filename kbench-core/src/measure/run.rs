@@ -87,6 +87,12 @@ impl<'a> Run<'a> {
         self.end = self.end.max(Instant::now()) + Duration::from_secs_f64(seconds);
     }
 
+    /// Moves the end as far as the fewest launches of some cells need.
+    fn extend_for(&mut self, cells: &[usize]) {
+        let (_, demands) = self.demands(cells);
+        self.extend(shortage(&demands, self.left()));
+    }
+
     /// Notes that a worker was lost. Its time comes on top of the budget: a row that hangs for a minute must not take it from
     /// the others.
     fn lose(&mut self, since: Instant) {
@@ -261,11 +267,11 @@ impl<'a> Run<'a> {
     /// Measures rounds of launches until the time is over or nothing is open.
     pub(super) fn measure(&mut self, watch: &mut dyn Watch, onlooker: &mut Onlooker<'_>) {
         let all: Vec<usize> = (0..self.cells.len()).collect();
-        let (_, demands) = self.demands(&all);
-        self.extend(shortage(&demands, self.left()));
+        self.extend_for(&all);
         self.plan(&all, self.left());
         self.announce(watch);
         loop {
+            self.extend_for(&all);
             self.plan(&all, self.left());
             self.look();
             let (due, rounds) = self.due();

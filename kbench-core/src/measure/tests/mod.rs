@@ -323,16 +323,17 @@ fn a_reserve_is_for_rows_that_would_have_fewer_than_five_launches() {
         rows.min().unwrap_or(0)
     };
     let (none, minute) = (Duration::ZERO, Duration::from_secs(60));
-    assert!(launches((Duration::from_millis(1), none)) < 5);
+    let without = launches((Duration::from_millis(1), none));
     let begun = Instant::now();
-    assert!(launches((Duration::from_millis(1), minute)) >= 5);
+    let with = launches((Duration::from_millis(1), minute));
+    assert!(without < 5 && with >= 5, "{without} launches without it, {with} with it");
     assert!(begun.elapsed() < minute / 2, "no more of it than that takes");
 }
 
 #[test]
 fn a_decided_cell_leaves_at_the_first_look_and_its_time_goes_to_the_others() {
     let effort = Effort {
-        budget: Budget::Fixed(Duration::from_millis(1500)),
+        budget: Budget::Fixed(Duration::from_secs(4)),
         launches: None,
         ..Effort::default()
     };
