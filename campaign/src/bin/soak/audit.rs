@@ -11,6 +11,20 @@ const HEALTHY_ROWS: usize = 8 + 2;
 /// Share of identical pairs that may be called different: what kbench promises.
 const PROMISED: f64 = 0.05;
 
+/// As many false verdicts as come by chance less often than this are too many.
+const CHANCE: f64 = 0.01;
+
+/// The probability of as many false verdicts or more on so many identical pairs, when kbench keeps its promise.
+fn chance(falsely_different: usize, same: usize) -> f64 {
+    let odds = PROMISED / (1.0 - PROMISED);
+    let (mut fewer, mut exactly) = (0.0, (1.0 - PROMISED).powi(same as i32));
+    for count in 1..=falsely_different {
+        fewer += exactly;
+        exactly *= odds * (same + 1 - count) as f64 / count as f64;
+    }
+    1.0 - fewer
+}
+
 /// What was found so far.
 #[derive(Default)]
 pub(crate) struct Audit {
@@ -82,8 +96,7 @@ impl Audit {
 
     /// Says how it went.
     pub(crate) fn conclude(mut self) -> ExitCode {
-        // By chance alone one of a few may be wrong.
-        if self.falsely_different as f64 > 1.0 + PROMISED * self.same as f64 {
+        if chance(self.falsely_different, self.same) < CHANCE {
             self.complain(format!(
                 "{} of {} identical pairs are called different",
                 self.falsely_different, self.same
@@ -108,5 +121,18 @@ impl fmt::Display for Audit {
             "{runs} runs, {broken} rows broke, {falsely_different} of {same} identical pairs called different, \
              {found} of {different} differences found"
         )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By the table of the binomial distribution: 2 of 8 in one soak of 17, 3 of 8 in one of 170.
+    #[test]
+    fn false_verdicts_are_too_many_when_chance_does_not_explain_them() {
+        assert_eq!(chance(0, 8), 1.0);
+        assert!((chance(2, 8) - 0.0572).abs() < 1e-4 && (chance(3, 8) - 0.0058).abs() < 1e-4);
+        assert!(chance(11, 100) > CHANCE && chance(12, 100) < CHANCE);
     }
 }
