@@ -2,4 +2,4 @@
 
 use kernels as _;
 
-kbench::main!(measure);
+kbench::main!(measure, brief);

@@ -78,7 +78,8 @@ pub mod __private {
 ///
 /// `kbench::main!();` follows cargo's conventions for `harness = false` targets: it measures when `cargo bench` passes
 /// `--bench`, and checks otherwise. `kbench::main!(measure);` measures unless told otherwise, for programs that people
-/// start themselves.
+/// start themselves. `kbench::main!(measure, brief);` does so, too; where there is no GPU it measures element types after the
+/// first at one size, unless `--all-types` or the name of a kernel, type or size is given.
 #[macro_export]
 macro_rules! main {
     () => {
@@ -89,6 +90,11 @@ macro_rules! main {
     (measure) => {
         fn main() -> ::std::process::ExitCode {
             $crate::harness::main($crate::harness::DefaultMode::Measure)
+        }
+    };
+    (measure, brief) => {
+        fn main() -> ::std::process::ExitCode {
+            $crate::harness::main($crate::harness::DefaultMode::MeasureBriefly)
         }
     };
 }

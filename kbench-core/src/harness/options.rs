@@ -32,6 +32,8 @@ pub enum DefaultMode {
     Test,
     /// Measure, as people expect of a program that they start themselves.
     Measure,
+    /// The same; where there is no device and no rows are named, element types after the first have one size.
+    MeasureBriefly,
 }
 
 /// What the run does.
@@ -88,10 +90,13 @@ impl Options {
         let tune = arguments.is_on("tune");
         contradictions(&arguments)?;
         let gate = arguments.last("gate", policy)?;
+        let selection = selection(&arguments)?;
+        let is_whole = arguments.is_on("all-types") || selection.names_rows();
         Ok(Options {
             mode: mode(&arguments, default),
             configuration: Configuration {
-                selection: selection(&arguments)?,
+                selection,
+                brief: default == DefaultMode::MeasureBriefly && !is_whole,
                 effort: effort(&arguments)?,
                 threads: threads(&arguments)?,
                 modes: modes(&arguments),
@@ -220,7 +225,7 @@ fn mode(arguments: &Arguments, default: DefaultMode) -> Mode {
     let chosen = modes.iter().find(|(name, _)| arguments.is_on(name)).map(|(_, mode)| *mode);
     chosen.unwrap_or(match default {
         DefaultMode::Test => Mode::Test,
-        DefaultMode::Measure => Mode::Measure,
+        DefaultMode::Measure | DefaultMode::MeasureBriefly => Mode::Measure,
     })
 }
 
@@ -359,6 +364,22 @@ mod tests {
         let read =
             Options::read([], [], DefaultMode::Measure, Workers::SameProcess).expect("valid");
         assert_eq!(read.mode, Mode::Measure);
+    }
+
+    #[test]
+    fn a_brief_suite_is_whole_for_those_who_name_rows() {
+        let is_brief = |default, words: &[&str]| {
+            let words = words.iter().map(OsString::from);
+            let read = Options::read(words, [], default, Workers::SameProcess).expect("valid");
+            read.configuration.brief
+        };
+        let brief = DefaultMode::MeasureBriefly;
+        assert!(is_brief(brief, &[]) && is_brief(brief, &["--backend", "serial"]));
+        for named in [["--type", "f16"], ["--kernel", "softmax"], ["--size", "large"]] {
+            assert!(!is_brief(brief, &named), "{named:?}");
+        }
+        assert!(!is_brief(brief, &["--all-types"]) && !is_brief(brief, &["softmax"]));
+        assert!(!is_brief(DefaultMode::Measure, &[]));
     }
 
     #[test]

@@ -8,9 +8,6 @@ use crate::worker::RowCalibration;
 /// Seconds that the sentinels of one sample take, roughly; the first launch shows how wrong that is.
 const SENTINEL_SECONDS: f64 = 0.15e-3;
 
-/// Part of a mirrored block's time that the first, untimed call of every row takes.
-const WARM_UP_BLOCKS: f64 = 0.5;
-
 /// A cell while it is measured.
 #[derive(Clone, Debug)]
 pub(super) struct CellRun {
@@ -98,13 +95,26 @@ impl CellRun {
         correction * samples.sum::<f64>()
     }
 
+    /// Seconds of the untimed calls before the first block of a launch.
+    fn warm_up_seconds(&self, known: &[RowMeasured]) -> f64 {
+        let pace = middle(&self.paces).unwrap_or(1.0);
+        let rows: Vec<RowCalibration> = self.calibrations(known).collect();
+        let all: f64 = rows.iter().map(|row| row.warm_up().sample_cost().as_secs_f64()).sum();
+        // Where all calls are long, one row is called.
+        let called = if rows.iter().all(RowCalibration::is_long) {
+            1.0 / rows.len().max(1) as f64
+        } else {
+            1.0
+        };
+        pace * called * all
+    }
+
     /// What a launch costs, when every one of so many rows has a process of its own.
     pub(super) fn costs(&self, known: &[RowMeasured], correction: f64, processes: usize) -> Costs {
-        let block = self.block_seconds(known, correction);
         Costs {
             start: middle(&self.starts).unwrap_or(0.0) * processes as f64,
-            warm_up: WARM_UP_BLOCKS * block,
-            block,
+            warm_up: correction * self.warm_up_seconds(known),
+            block: self.block_seconds(known, correction),
         }
     }
 

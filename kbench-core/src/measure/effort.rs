@@ -10,10 +10,10 @@ use crate::worker::Sampling;
 pub(super) const FEWEST_BLOCKS: u32 = 8;
 
 /// A scaled budget is that of this many rows; with fewer, each row has as much time.
-const FEW_ROWS: f64 = 30.0;
+const FEW_ROWS: f64 = 36.0;
 
 /// A scaled budget is doubled with this many rows.
-const MANY_ROWS: f64 = 2100.0;
+const MANY_ROWS: f64 = 3000.0;
 
 /// Share of a row's part of the budget that may go into warming it up.
 const WARM_UP_SHARE: f64 = 0.02;
@@ -23,12 +23,12 @@ const WARM_UP_SHARE: f64 = 0.02;
 pub enum Budget {
     /// The same for any number of rows.
     Fixed(Duration),
-    /// That of thirty rows: fewer rows take less time, and more take longer.
+    /// That of 36 rows: fewer rows take less time, and more take longer.
     Scaled(Duration),
 }
 
 impl Budget {
-    /// The time, of thirty rows where it is scaled.
+    /// The time, of 36 rows where it is scaled.
     pub fn time(self) -> Duration {
         let (Budget::Fixed(time) | Budget::Scaled(time)) = self;
         time
@@ -104,7 +104,7 @@ impl Effort {
     /// For a figure that is to be published.
     pub fn thorough() -> Self {
         Effort {
-            budget: Budget::Scaled(Duration::from_secs(900)),
+            budget: Budget::Scaled(Duration::from_secs(1080)),
             measurement_time: Duration::from_secs(5),
             warm_up: Duration::from_millis(100),
             ..Effort::default()
@@ -143,7 +143,7 @@ impl Effort {
 impl Default for Effort {
     fn default() -> Self {
         Effort {
-            budget: Budget::Scaled(Duration::from_secs(150)),
+            budget: Budget::Scaled(Duration::from_secs(180)),
             measurement_time: Duration::from_secs(1),
             samples: None,
             warm_up: Duration::from_millis(20),
@@ -162,9 +162,9 @@ mod tests {
     #[test]
     fn more_rows_take_longer_unless_a_budget_was_given() {
         let seconds = |effort: Effort, rows| effort.for_rows(rows).budget.time().as_secs();
-        let rows = [2, 30, 900, 2900];
-        assert_eq!(rows.map(|rows| seconds(Effort::default(), rows)), [10, 150, 214, 357]);
-        assert_eq!(rows.map(|rows| seconds(Effort::thorough(), rows)), [60, 900, 1285, 2142]);
+        let rows = [2, 30, 900, 3000];
+        assert_eq!(rows.map(|rows| seconds(Effort::default(), rows)), [10, 150, 234, 360]);
+        assert_eq!(rows.map(|rows| seconds(Effort::thorough(), rows)), [60, 900, 1404, 2160]);
         assert_eq!(rows.map(|rows| seconds(Effort::quick(), rows)), [20; 4]);
         let budget = Budget::Fixed(Duration::from_secs(150));
         let given = Effort { budget, ..Effort::default() };
@@ -175,7 +175,7 @@ mod tests {
     fn rows_that_have_little_time_are_warmed_up_for_a_part_of_it() {
         let millis = |effort: Effort, rows| effort.for_rows(rows).warm_up.as_millis();
         let rows = [1, 600, 1000, 1200, 3000];
-        assert_eq!(rows.map(|rows| millis(Effort::default(), rows)), [20, 6, 4, 3, 2]);
+        assert_eq!(rows.map(|rows| millis(Effort::default(), rows)), [20, 7, 4, 4, 2]);
         let budget = Budget::Fixed(Duration::from_secs(20));
         let hasty = Effort { budget, ..Effort::default() };
         assert_eq!(rows.map(|rows| millis(hasty.clone(), rows)), [20, 2, 2, 2, 2]);

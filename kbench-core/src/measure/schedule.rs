@@ -37,7 +37,7 @@ const STEPS: u32 = 60;
 pub(super) struct Costs {
     /// The cell's part of starting a worker, and making its data.
     pub(super) start: f64,
-    /// The first call of every row, which is not timed.
+    /// The untimed calls before the first block.
     pub(super) warm_up: f64,
     /// One mirrored block.
     pub(super) block: f64,

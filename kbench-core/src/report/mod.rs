@@ -184,6 +184,9 @@ pub struct PlanReport {
     /// Whether speed-ups are against the first selected variant of a kernel, because its own function is not selected.
     #[serde(default)]
     pub has_substitutes: bool,
+    /// Whether element types after the first were measured at one size.
+    #[serde(default)]
+    pub is_brief: bool,
     /// Seed of the order of samples and of the placement of data; none in documents that are older than it.
     #[serde(default)]
     pub order_seed: Option<u64>,

@@ -62,6 +62,9 @@ fn head(report: &Report, style: Style) -> String {
     if report.plan.has_substitutes {
         text += "speed-ups are against the first selected variant: a kernel's own function is not selected\n";
     }
+    if report.plan.is_brief {
+        text += "element types after the first have one size, because there is no GPU; --all-types measures all\n";
+    }
     for line in report.workers.iter().filter_map(WorkerReport::line) {
         let _ = writeln!(text, "{}", wrapped_at(&line, 0, 2));
     }

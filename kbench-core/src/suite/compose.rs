@@ -94,6 +94,7 @@ impl Configuration {
                 partition: first.plan.partition.map(|partition| partition.to_string()),
                 kernels: first.plan.kernels.clone(),
                 has_substitutes: first.plan.has_substitutes,
+                is_brief: first.plan.is_brief,
                 order_seed: *order_seed,
             },
             warnings: {

@@ -14,7 +14,7 @@ use crate::watch::{Told, Watch};
 use crate::worker::{Duet, Launcher};
 
 /// Share of the time after the checks that is kept for the search of crossovers, when there is one to make.
-pub(super) const SEARCH_SHARE: f64 = 1.0 / 3.0;
+pub(super) const SEARCH_SHARE: f64 = 0.25;
 
 /// Share of the budget that measuring has however long the checks take: a run without samples says nothing.
 const LEAST_MEASURING: f64 = 0.25;

@@ -36,6 +36,11 @@ impl Implementation {
         }
     }
 
+    /// Whether it needs neither a device nor another program.
+    pub fn is_host(&self) -> bool {
+        matches!(self, Implementation::Host(_))
+    }
+
     /// Whether it needs a device.
     pub fn is_device(&self) -> bool {
         match self {

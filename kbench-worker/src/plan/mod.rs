@@ -29,6 +29,8 @@ pub struct Plan {
     pub has_yardstick: bool,
     /// Whether comparisons are made with the first selected variant, because the own function of a kernel is not selected.
     pub has_substitutes: bool,
+    /// Whether element types after the first were left out at all sizes but one.
+    pub is_brief: bool,
     /// The axis along which crossovers of kernels with several are looked for.
     pub along: Option<String>,
     /// The share of the kernels that it is.
@@ -194,16 +196,37 @@ impl Plan {
             filtered_out,
             has_yardstick: selection.base.is_some(),
             has_substitutes,
+            is_brief: false,
             along: selection.along.clone(),
             partition: selection.partition,
             kernels,
         })
     }
 
+    /// Leaves one size of every element type of a kernel after the first: the one in the middle, the smaller of two.
+    pub fn shorten(&mut self) {
+        let all = std::mem::take(&mut self.cells);
+        for of_type in all.chunk_by(|a, b| std::ptr::eq(a.kernel, b.kernel)) {
+            let middle = (of_type.len() - 1) / 2;
+            let kept = if of_type[0].kernel.element_index == 0 {
+                of_type
+            } else {
+                &of_type[middle..=middle]
+            };
+            self.is_brief |= kept.len() < of_type.len();
+            self.filtered_out += rows_of(of_type) - rows_of(kept);
+            self.cells.extend_from_slice(kept);
+        }
+    }
+
     /// All rows with their cells.
     pub fn rows(&self) -> impl Iterator<Item = (&Cell, &Row)> {
         self.cells.iter().flat_map(|cell| cell.rows.iter().map(move |row| (cell, row)))
     }
+}
+
+fn rows_of(cells: &[Cell]) -> usize {
+    cells.iter().map(|cell| cell.rows.len()).sum()
 }
 
 /// The row that others are compared with, and whether it stands in for the kernel's own function.

@@ -78,6 +78,16 @@ impl FromStr for AxisOverride {
 }
 
 impl Selection {
+    /// Whether it says which kernels, types or sizes are measured.
+    pub fn names_rows(&self) -> bool {
+        let Selection { filters, kernels, types, sizes, axes, .. } = self;
+        !(filters.is_empty()
+            && kernels.is_empty()
+            && types.is_empty()
+            && sizes.is_empty()
+            && axes.is_empty())
+    }
+
     /// Rejects names that nothing in the registry has.
     pub(super) fn validate(&self, registry: &Registry) -> Result<(), PlanError> {
         let paths: Vec<String> =

@@ -40,6 +40,29 @@ fn without_the_own_function_the_first_selected_variant_is_the_base() {
 }
 
 #[test]
+fn a_brief_plan_has_one_size_of_every_type_after_the_first() {
+    let mut plan = Plan::new(&registry(), &Selection::default(), &[], &[]).expect("a plan");
+    let sizes = plan.cells.len();
+    assert!(sizes >= 3, "{sizes}");
+    let second: &'static KernelEntry = Box::leak(Box::new(KernelEntry {
+        element: "f16",
+        element_index: 1,
+        sizes: Sizes::Labelled(&[]),
+        ..*Double::ENTRY
+    }));
+    let of_second = plan.cells.clone().into_iter().map(|c| Cell { kernel: second, ..c });
+    plan.cells.extend(of_second);
+    let whole = plan.rows().count();
+    plan.shorten();
+    let of_type = |element| plan.cells.iter().filter(move |c| c.kernel.element == element);
+    assert_eq!((of_type("f32").count(), of_type("f16").count()), (sizes, 1));
+    let middle = plan.cells[(sizes - 1) / 2].size.values.clone();
+    assert!(of_type("f16").all(|cell| cell.size.values == middle));
+    assert_eq!(plan.filtered_out, whole - plan.rows().count());
+    assert!(plan.is_brief);
+}
+
+#[test]
 fn filters_skips_and_exact_follow_libtest() {
     let filters = |filters: &[&str], skip: &[&str], exact| Selection {
         filters: filters.iter().map(ToString::to_string).collect(),

@@ -25,6 +25,9 @@ const FEWEST_ATTEMPTS: u32 = 3;
 /// were interrupted for as long, samples are shorter than they should be, and no less right.
 const LONG_CALL: f64 = 5e6;
 
+/// A sample of this many calls is warm after a tenth of them.
+const MANY_CALLS: u64 = 10;
+
 /// As many calls as these take minutes if each takes as long as an instruction.
 const MOST_CALLS: u64 = 1 << 40;
 
@@ -82,6 +85,21 @@ impl RowCalibration {
     pub(super) fn per_call(&self, sample: Duration) -> f64 {
         let overhead = self.overhead * self.calls.batches as f64;
         (nanoseconds(sample) - overhead).max(0.0) / self.calls.total() as f64
+    }
+
+    /// The untimed calls of a row in a process that has just started: those of a sample, or a tenth of them where they are
+    /// many.
+    pub fn warm_up(self) -> Self {
+        if self.wash_out > 0 && self.calls.total() >= MANY_CALLS {
+            RowCalibration { calls: Calls::once(self.wash_out), wash_out: 0, ..self }
+        } else {
+            self
+        }
+    }
+
+    /// Whether a single call is long against all that a first one costs more.
+    pub fn is_long(&self) -> bool {
+        self.estimate >= LONG_CALL
     }
 
     /// Whether a row takes about as long as another, and neither is bound by memory.
@@ -325,6 +343,17 @@ mod tests {
         assert_eq!(row.shortened(0.01).calls, Calls { per_batch: 10, batches: 1 });
         assert_eq!(row.shortened(0.5).calls, Calls { per_batch: 100, batches: 5 });
         assert_eq!(row.shortened(0.0).calls, Calls::once(1));
+    }
+
+    #[test]
+    fn many_short_calls_are_warm_after_a_tenth_of_them() {
+        let row = found(5.0, u64::MAX, &SAMPLING);
+        let tenth = row.warm_up();
+        assert_eq!((tenth.calls.total(), tenth.wash_out), (row.wash_out, 0));
+        assert!((9..=11).contains(&(row.calls.total() / tenth.calls.total())), "{row:?}");
+        let few = found(SAMPLING.sample_seconds * 1e9 / 5.0, u64::MAX, &SAMPLING);
+        assert_eq!(few.warm_up(), few);
+        assert!(!few.is_long() && RowCalibration { estimate: 6e6, ..few }.is_long());
     }
 
     #[test]

@@ -100,8 +100,7 @@ impl Inquiry<'_> {
     /// Whether a row needs neither a device nor another program.
     pub(super) fn is_host(&self, index: usize) -> bool {
         let (cell, row) = self.rows[index];
-        let implementation = &self.plan.cells[cell].rows[row].variant.implementation;
-        !implementation.is_device() && implementation.foreign().is_none()
+        self.plan.cells[cell].rows[row].variant.implementation.is_host()
     }
 
     /// Tells that a row is checked next, after so many others.

@@ -162,6 +162,36 @@ fn who_settles_takes_one_sample_that_is_not_reported_before_each_block() {
 }
 
 #[test]
+fn a_process_calls_every_row_before_its_first_block_or_one_where_calls_are_long() {
+    let registry = registry();
+    let cells = || vec![cell(16, &["double", "twice"])];
+    let found = prepared(&mut Worker::new(&registry), cells()).remove(0);
+    let warmed_up = |launch: u64, estimate: Option<f64>| -> Vec<usize> {
+        let mut worker = Worker::new(&registry);
+        let preparation = Preparation { calibrate: None, launch, ..preparation(cells()) };
+        answers(&mut worker, &Request::Prepare(preparation));
+        let mut visit = visit(&found, 1);
+        for calibration in visit.rows.iter_mut().map(|row| &mut row.calibration) {
+            calibration.estimate = estimate.unwrap_or(calibration.estimate);
+        }
+        let replies = answers(&mut worker, &measure(vec![visit]));
+        let row = |reply: &Reply| match reply {
+            Reply::Calling(place) => place.row,
+            _ => None,
+        };
+        replies.iter().filter_map(row).collect()
+    };
+    for launch in 0..20 {
+        let mut rows = warmed_up(launch, None);
+        rows.sort_unstable();
+        assert_eq!(rows, [0, 1]);
+    }
+    let rows: Vec<Vec<usize>> = (0..20).map(|launch| warmed_up(launch, Some(1e7))).collect();
+    assert!(rows.iter().all(|rows| rows.len() == 1), "{rows:?}");
+    assert!(rows.contains(&vec![0]) && rows.contains(&vec![1]), "either of them: {rows:?}");
+}
+
+#[test]
 fn a_launch_that_is_late_takes_one_block_of_every_cell() {
     let registry = registry();
     let mut worker = Worker::new(&registry);
