@@ -203,19 +203,12 @@ pub struct Limits {
     pub wash_out: bool,
     /// How many times as long as usual a sample should last.
     pub stretch: f64,
-    /// Nanoseconds that a sample should not fall below, however short time is.
-    pub shortest: f64,
 }
 
 impl Limits {
     /// As many as one likes.
-    pub const NONE: Limits = Limits {
-        per_batch: u64::MAX,
-        total: u64::MAX,
-        wash_out: true,
-        stretch: 1.0,
-        shortest: 0.0,
-    };
+    pub const NONE: Limits =
+        Limits { per_batch: u64::MAX, total: u64::MAX, wash_out: true, stretch: 1.0 };
 
     /// Those of a sample on a device, of which so many calls can be made at once.
     pub fn on_device(mode: Mode, per_batch: u64) -> Self {
@@ -224,10 +217,7 @@ impl Limits {
         /// Samples on a device are longer than others: what a batch leaves in the cache, to be written back when the device
         /// is idle, must not count.
         const STRETCH: f64 = 4.0;
-        /// Nanoseconds of calls that follow each other, at least: the first of them has no predecessor to wait for, and is a
-        /// few tenths of a microsecond shorter than the others.
-        const SHORTEST: f64 = 1e5;
-        let loop_of = Limits { per_batch, stretch: STRETCH, shortest: SHORTEST, ..Limits::NONE };
+        let loop_of = Limits { per_batch, stretch: STRETCH, ..Limits::NONE };
         match mode {
             Mode::Hot => loop_of,
             // A graph is launched once untimed by itself, and of cold calls none should find what another left.

@@ -54,13 +54,6 @@ pub struct RowCalibration {
     pub returned_bytes: usize,
     /// Nanoseconds per call that go into preparing fresh data between batches, roughly.
     pub preparation: f64,
-    /// Calls that a sample should have at least, however short time is.
-    #[serde(default = "one")]
-    pub fewest: u64,
-}
-
-fn one() -> u64 {
-    1
 }
 
 impl RowCalibration {
@@ -117,15 +110,6 @@ impl RowCalibration {
     pub fn is_akin(&self, other: &RowCalibration) -> bool {
         let ratio = self.estimate / other.estimate;
         self.returned_bytes == other.returned_bytes && (1.0 / AKIN..=AKIN).contains(&ratio)
-    }
-
-    /// The same with about `factor` times as many calls, at least one.
-    pub fn shortened(self, factor: f64) -> Self {
-        let shorter = |calls: u64| ((calls as f64 * factor) as u64).max(1);
-        let total = shorter(self.calls.total()).max(self.fewest.min(self.calls.total()));
-        let batches = total.div_ceil(self.calls.per_batch);
-        let calls = Calls { per_batch: total.div_ceil(batches), batches };
-        RowCalibration { calls, wash_out: self.wash_out.min(shorter(self.wash_out)), ..self }
     }
 }
 
@@ -187,7 +171,7 @@ fn find_calls(
     limits: Limits,
     sampling: &Sampling,
 ) -> Result<RowCalibration, Fault> {
-    let Limits { per_batch: limit, total, wash_out, stretch, shortest } = limits;
+    let Limits { per_batch: limit, total, wash_out, stretch } = limits;
     let mut overhead = f64::INFINITY;
     for _ in 0..50 {
         overhead = overhead.min(time(0)?);
@@ -201,9 +185,8 @@ fn find_calls(
     // A call that is a sample by itself leaves nothing of its predecessor in the caches that matter to it.
     let is_short = estimate <= target && wash_out;
     let wash_out = if is_short { (calls.total() / 10).clamp(1, limit) } else { 0 };
-    let fewest = ((shortest / estimate).ceil() as u64).max(1);
     let (returned_bytes, preparation) = (0, 0.0);
-    Ok(RowCalibration { calls, wash_out, overhead, estimate, returned_bytes, preparation, fewest })
+    Ok(RowCalibration { calls, wash_out, overhead, estimate, returned_bytes, preparation })
 }
 
 /// Doubles the number of calls until the clock's resolution no longer matters, then keeps on until warm.
@@ -323,26 +306,6 @@ mod tests {
         let sampling = Sampling { iterations: Some(17), ..SAMPLING };
         let row = found(5.0, u64::MAX, &sampling);
         assert_eq!(row.calls, Calls::once(17));
-    }
-
-    #[test]
-    fn a_shorter_sample_has_its_share_of_the_calls() {
-        let calls = Calls { per_batch: 100, batches: 10 };
-        let row = RowCalibration {
-            calls,
-            wash_out: 100,
-            overhead: 40.0,
-            estimate: 5.0,
-            returned_bytes: 0,
-            preparation: 0.0,
-            fewest: 1,
-        };
-        let device = RowCalibration { fewest: 300, ..row };
-        assert_eq!(device.shortened(0.01).calls.total(), 300);
-        assert_eq!(RowCalibration { fewest: 5000, ..row }.shortened(0.5).calls.total(), 1000);
-        assert_eq!(row.shortened(0.01).calls, Calls { per_batch: 10, batches: 1 });
-        assert_eq!(row.shortened(0.5).calls, Calls { per_batch: 100, batches: 5 });
-        assert_eq!(row.shortened(0.0).calls, Calls::once(1));
     }
 
     #[test]

@@ -523,7 +523,6 @@ mod tests {
             estimate: 2e9,
             returned_bytes: 0,
             preparation: 0.0,
-            fewest: 1,
         };
         let rows = (0..60).map(|row| VisitRow { row, calibration, crew: None }).collect();
         let visits = Visits {
