@@ -143,6 +143,12 @@ impl Contest {
         order::sort_by(&mut self.evidence, |a, b| a.position.total_cmp(&b.position));
     }
 
+    /// Learns the listed sizes anew, of which more was measured.
+    pub(super) fn learn_again(&mut self, first: &Pass) {
+        self.evidence.retain(|known| known.origin != Origin::Listed);
+        self.learn(first, Origin::Listed);
+    }
+
     /// Whether one of both rows is wrong, or broke, in a cell of a pass.
     fn has_failed(&self, pass: &Pass, index: usize) -> bool {
         let rows = pass.plan.cells[index].rows.iter().enumerate();

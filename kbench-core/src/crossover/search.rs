@@ -26,6 +26,9 @@ pub trait Prober {
     /// Checks and measures some cells; none when there is no time for them. As many `rounds` are still to come, this one
     /// counted.
     fn probe(&mut self, cells: Vec<Cell>, rounds: u32, judge: &dyn Judge) -> Option<Pass>;
+
+    /// Goes on with the listed sizes in the time that is left.
+    fn go_on(&mut self, first: &mut Pass, judge: &dyn Judge);
 }
 
 /// What a search found.
@@ -43,7 +46,7 @@ pub fn has_contests(plan: &Plan) -> bool {
 }
 
 /// Looks for all crossovers of a plan that was measured.
-pub fn search(first: &Pass, search: Search, rules: Rules, prober: &mut dyn Prober) -> Found {
+pub fn search(first: &mut Pass, search: Search, rules: Rules, prober: &mut dyn Prober) -> Found {
     let mut contests = contests(&first.plan);
     contests.iter_mut().for_each(|contest| contest.learn(first, Origin::Listed));
     contests.retain(|contest| !contest.evidence.is_empty());
@@ -62,6 +65,8 @@ pub fn search(first: &Pass, search: Search, rules: Rules, prober: &mut dyn Probe
         contests.iter_mut().for_each(|contest| contest.learn(&pass, Origin::Searched));
         passes.push(pass);
     }
+    prober.go_on(first, &rules);
+    contests.iter_mut().for_each(|contest| contest.learn_again(first));
     let crossovers = contests.iter().filter_map(|contest| contest.finding(search.tolerance));
     Found { crossovers: crossovers.collect(), passes }
 }

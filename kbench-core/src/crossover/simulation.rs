@@ -70,6 +70,8 @@ impl Prober for Machine {
         self.rounds += 1;
         Some(self.measure(Plan { cells, ..Plan::default() }))
     }
+
+    fn go_on(&mut self, _: &mut Pass, _: &dyn Judge) {}
 }
 
 fn plan(threshold: Option<Threshold>) -> Plan {
@@ -106,8 +108,8 @@ const STEP: Model =
 fn searched(seed: u64, model: &Model, noise: f64, threshold: Option<Threshold>) -> Crossover {
     let Model { base, variant } = *model;
     let mut machine = Machine { draw: SplitMix(seed), base, variant, noise, rounds: 0 };
-    let first = machine.measure(plan(threshold));
-    let found = search(&first, Search { tolerance: 0.1 }, Rules::default(), &mut machine);
+    let mut first = machine.measure(plan(threshold));
+    let found = search(&mut first, Search { tolerance: 0.1 }, Rules::default(), &mut machine);
     assert!(machine.rounds <= super::evidence::MOST_ROUNDS + 1);
     found.crossovers.into_iter().next().expect("one variant")
 }

@@ -86,6 +86,7 @@ fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: I
         order_seed: 1,
         isolation,
         inspect: true,
+        inspect_device: true,
         device: &DeviceRequest::default(),
         past,
         launcher,

@@ -10,7 +10,7 @@ const SENTINEL_SECONDS: f64 = 0.15e-3;
 
 /// A cell while it is measured.
 #[derive(Clone, Debug)]
-pub(super) struct CellRun {
+pub(crate) struct CellRun {
     /// The cell with the rows that it was calibrated with.
     pub(super) roster: RosterCell,
     /// Bytes of its data.

@@ -81,8 +81,9 @@ impl<'a> Run<'a> {
             let row = self.assignment.plan.cells[*cell].row_at(*row);
             row.variant.implementation.is_device()
         });
-        if self.assignment.inspect || has_device {
-            requests.push(Request::Inspect { processor: self.assignment.inspect });
+        let Assignment { inspect, inspect_device, .. } = self.assignment;
+        if *inspect || *inspect_device && has_device {
+            requests.push(Request::Inspect { processor: *inspect });
         }
         // A worker that ends while it looks is to blame on a row; the next launch looks at the others.
         let is_done = requests.iter().all(|request| {

@@ -18,7 +18,7 @@ mod stage;
 pub use effort::{Budget, Effort};
 pub use judge::{Family, Judge, Look, OpenCell, Outlook, Spread};
 pub use stage::{
-    Assignment, Isolation, Measured, Onlooker, Pass, RowMeasured, Spent, measure_plan,
+    Assignment, Isolation, Measured, Onlooker, Pass, RowMeasured, Spent, go_on, measure_plan,
 };
 
 use crate::worker::{Block, chain_of, quiet_level};

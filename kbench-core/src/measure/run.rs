@@ -75,6 +75,21 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// From where a former run over the same plan ended. Nothing leaves early any more: the looks have been spent.
+    pub(super) fn again(assignment: &'a Assignment<'a>, mut measured: Measured) -> Self {
+        let cells = std::mem::take(&mut measured.cells);
+        let rows = |cell: &CellRun| {
+            let RosterCell { cell, rows } = cell.roster.clone();
+            rows.into_iter().map(move |row| (cell, row))
+        };
+        Run {
+            rechecked: cells.iter().flat_map(rows).collect(),
+            cells,
+            looks: LOOKS.len(),
+            ..Run::new(assignment, measured)
+        }
+    }
+
     /// Seconds until the end.
     pub(super) fn left(&self) -> f64 {
         self.end.saturating_duration_since(Instant::now()).as_secs_f64()
@@ -523,6 +538,7 @@ impl<'a> Run<'a> {
                 self.measured.looks[roster.cell][*row].get_or_insert(last);
             }
         }
+        self.measured.cells = self.cells;
         self.measured
     }
 }

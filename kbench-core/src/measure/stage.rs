@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::cell::CellRun;
 use super::run::Run;
 use super::{Effort, Judge, Look, Measurement};
 use crate::check::{CheckedRow, Standing};
@@ -47,6 +48,8 @@ pub struct Assignment<'a> {
     pub isolation: Isolation,
     /// Whether allocations and processor events are counted.
     pub inspect: bool,
+    /// Whether transfers, memory and kernels of calls on a device are looked at.
+    pub inspect_device: bool,
     /// Where CUDA variants run.
     pub device: &'a DeviceRequest,
     /// How long a call may take.
@@ -85,6 +88,8 @@ pub struct Measured {
     pub spent: Spent,
     /// Who wanted it to end before its time.
     pub interrupted: Option<Interrupt>,
+    /// From where measuring can go on.
+    pub(crate) cells: Vec<CellRun>,
 }
 
 impl Measured {
@@ -153,7 +158,7 @@ pub struct Spent {
 
 impl Spent {
     /// Adds what another stage took.
-    fn add(&mut self, other: Spent) {
+    pub(crate) fn add(&mut self, other: Spent) {
         self.measuring += other.measuring;
         self.inside += other.inside;
         self.checking += other.checking;
@@ -220,6 +225,22 @@ pub fn measure_plan(
     run.measure(watch, onlooker);
     let mut measured = run.finish();
     skip(assignment, &mut measured);
+    measured.spent.measuring = start.elapsed().as_secs_f64() - measured.spent.aside();
+    measured
+}
+
+/// Goes on with measuring the rows of a plan that are still open; `spent` of what it gives is that of this time alone.
+pub fn go_on(
+    assignment: &Assignment<'_>,
+    mut measured: Measured,
+    watch: &mut dyn Watch,
+    onlooker: &mut Onlooker<'_>,
+) -> Measured {
+    let start = Instant::now();
+    measured.spent = Spent::default();
+    let mut run = Run::again(assignment, measured);
+    run.measure(watch, onlooker);
+    let mut measured = run.finish();
     measured.spent.measuring = start.elapsed().as_secs_f64() - measured.spent.aside();
     measured
 }

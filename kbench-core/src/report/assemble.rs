@@ -508,6 +508,7 @@ mod tests {
             order_seed: 1,
             isolation: Isolation::Shared,
             inspect: false,
+            inspect_device: true,
             device: &device,
             timeout,
             launcher: &launcher,

@@ -309,7 +309,7 @@ impl Suite {
         let share = search.map_or(1.0, |_| 1.0 - SEARCH_SHARE);
         let mut first = stages.first_pass(plan, share, rules);
         stages.complete(&mut first, rules);
-        let found = search.map(|search| crossover::search(&first, search, *rules, &mut stages));
+        let found = search.map(|search| crossover::search(&mut first, search, *rules, &mut stages));
         record.device = accelerator.report(&first.plan, &first.measured, launcher.as_ref(), device);
         let usage = before.and_then(|before| self.cpu_times()?.usage_since(&before));
         record.conduct.others = usage.as_ref().map(|usage| usage.others);

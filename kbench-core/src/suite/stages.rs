@@ -7,7 +7,7 @@ use super::{Configuration, Journal};
 use crate::accelerator::Accelerator;
 use crate::check::{CheckedRow, Coverage, Standing, check_plan};
 use crate::crossover::{Found, Prober};
-use crate::measure::{Assignment, Judge, Measured, Pass, measure_plan};
+use crate::measure::{self, Assignment, Judge, Measured, Pass, measure_plan};
 use crate::plan::{Cell, Plan};
 use crate::system::interrupted;
 use crate::watch::{Told, Watch};
@@ -21,6 +21,9 @@ const LEAST_MEASURING: f64 = 0.25;
 
 /// A round of the search that has less time than this for every row tells little, in seconds: rather fewer rounds.
 const SHORTEST_ROUND: f64 = 0.1;
+
+/// With less time than this, listed rows are not measured any further after the search.
+const LEAST_MORE: Duration = Duration::from_secs(1);
 
 /// Why a run that is noted while it goes on has no end.
 const UNFINISHED: &str = "it was still being measured when this was written";
@@ -48,7 +51,8 @@ impl Stages<'_> {
         let left = self.left();
         let time = left.mul_f64(share);
         let times = (time, left - time);
-        let measured = self.measure((&plan, &checked), None, Coverage::EverySize, times, judge);
+        let former = Former::None;
+        let measured = self.measure((&plan, &checked), former, Coverage::EverySize, times, judge);
         Pass { plan, checked, measured }
     }
 
@@ -95,16 +99,16 @@ impl Stages<'_> {
             return;
         }
         let (coverage, times) = (Coverage::EverySize, (time, Duration::ZERO));
-        let later =
-            self.measure((plan, &waiting), Some((checked, measured)), coverage, times, judge);
+        let former = Former::OfOthers(checked, measured);
+        let later = self.measure((plan, &waiting), former, coverage, times, judge);
         measured.complete(later);
     }
 
-    /// Measures the rows of a plan that are admitted in some time, or in some more if it is short, after those of a former pass over the same plan, if there was one.
+    /// Measures the rows of a plan that are admitted in some time, or in some more if it is short.
     fn measure(
         &mut self,
         (plan, checked): (&Plan, &[Vec<CheckedRow>]),
-        former: Option<(&[Vec<CheckedRow>], &Measured)>,
+        former: Former<'_>,
         coverage: Coverage,
         (time, reserve): (Duration, Duration),
         judge: &dyn Judge,
@@ -124,6 +128,7 @@ impl Stages<'_> {
             order_seed: order_seed.unwrap_or_default(),
             isolation: *isolation,
             inspect: *inspect && coverage == Coverage::EverySize,
+            inspect_device: coverage == Coverage::EverySize,
             device,
             timeout: *timeout,
             past: &past,
@@ -131,12 +136,17 @@ impl Stages<'_> {
             judge,
         };
         let Stages { configuration, record, watch, journal, .. } = self;
+        let (others, own) = match former {
+            Former::None => (None, None),
+            Former::OfOthers(checked, measured) => (Some((checked, measured)), None),
+            Former::OfThese(measured) => (None, Some(measured)),
+        };
         let mut note = |measured: &Measured| {
             if coverage != Coverage::EverySize || !journal.is_due() {
                 return;
             }
             let (mut checked, mut measured) = (checked, measured.clone());
-            if let Some((all, former)) = former {
+            if let Some((all, former)) = others {
                 checked = all;
                 measured = former.clone().completed(measured);
             }
@@ -146,7 +156,11 @@ impl Stages<'_> {
             let pass = Pass { plan: plan.clone(), checked: checked.to_vec(), measured };
             journal.note(configuration.report(record, &pass, Found::default()));
         };
-        let measured = measure_plan(&assignment, &mut told(*watch, coverage), &mut note);
+        let mut told = told(*watch, coverage);
+        let measured = match own {
+            Some(own) => measure::go_on(&assignment, own, &mut told, &mut note),
+            None => measure_plan(&assignment, &mut told, &mut note),
+        };
         self.end += Duration::from_secs_f64(measured.spent.lost);
         self.record.seconds.add(measured.spent);
         measured
@@ -176,8 +190,31 @@ impl Prober for Stages<'_> {
         let checked = self.check(&plan, Coverage::MoreSizes);
         let time = end.saturating_duration_since(Instant::now());
         let times = (time, Duration::ZERO);
-        let measured = self.measure((&plan, &checked), None, Coverage::MoreSizes, times, judge);
+        let former = Former::None;
+        let measured = self.measure((&plan, &checked), former, Coverage::MoreSizes, times, judge);
         self.record.seconds.searching += measured.spent.measuring;
         Some(Pass { plan, checked, measured })
     }
+
+    fn go_on(&mut self, first: &mut Pass, judge: &dyn Judge) {
+        let Pass { plan, checked, measured } = first;
+        let time = self.left();
+        if time < LEAST_MORE || measured.interrupted.is_some() {
+            return;
+        }
+        let former = std::mem::take(measured);
+        let spent = former.spent;
+        let (former, times) = (Former::OfThese(former), (time, Duration::ZERO));
+        *measured = self.measure((plan, checked), former, Coverage::EverySize, times, judge);
+        measured.spent.add(spent);
+    }
+}
+
+/// What was measured before.
+enum Former<'a> {
+    None,
+    /// Other rows of the same plan, and what the gate found about all of them.
+    OfOthers(&'a [Vec<CheckedRow>], &'a Measured),
+    /// The same rows.
+    OfThese(Measured),
 }

@@ -101,6 +101,8 @@ pub struct Repeated {
     roundoffs: Vec<f64>,
     /// Digest of the data and of these results.
     pub digest: u64,
+    /// Fingerprint of the outputs as they lie in memory.
+    pub outputs: u64,
 }
 
 /// Threads that are more than before, and do not end by themselves in a moment.
@@ -440,19 +442,15 @@ impl Gate {
 
     /// Takes one more sample on the data that a variant was timed on, by the same loop with as many calls, so that one that is
     /// right only at first, or only when called once, is found.
-    pub fn repeat(&self, timed: Timed<'_>) -> Result<Repeated, Reason> {
-        let fault = |fault| after_timing(Reason::Fault(fault));
-        let Timed { routine, data, caller, calls } = timed;
-        let before = data.reads_fingerprint();
-        let inputs = self.inputs_digest(data, before);
-        self.prepare(data, Poison::First);
-        // The outputs of a kernel that goes on from its last result are known after one call only.
-        let calls = if self.kernel.in_place == InPlace::Reuse { Calls::once(1) } else { calls };
-        guard(|| routine.sample(data, calls, caller)).flatten().map_err(fault)?;
-        guard(|| routine.fetch(data, caller)).flatten().map_err(fault)?;
+    pub fn repeat(&self, timed: &mut Timed<'_>) -> Result<Repeated, Reason> {
+        let before = timed.data.reads_fingerprint();
+        let inputs = self.inputs_digest(timed.data, before);
+        self.sample(timed)?;
+        let Timed { routine, data, caller, .. } = timed;
         let mut parts = data.outputs();
-        self.prepare(data, Poison::Second);
-        let returned = guard(|| routine.call(data, caller)).flatten().map_err(fault)?;
+        self.prepare(*data, Poison::Second);
+        let fault = |fault| after_timing(Reason::Fault(fault));
+        let returned = guard(|| routine.call(*data, caller)).flatten().map_err(fault)?;
         if let Some(failure) = returned.failure {
             return Err(fault(Fault::Failed(failure)));
         }
@@ -462,7 +460,26 @@ impl Gate {
         let roundoffs = [data.roundoffs(), returned.roundoffs].concat();
         parts.extend(returned.parts);
         let digest = digest_of(inputs, &parts);
-        Ok(Repeated { parts, roundoffs, digest })
+        let outputs = data.writes_fingerprint();
+        Ok(Repeated { parts, roundoffs, digest, outputs })
+    }
+
+    /// Takes one more sample of a variant that was found right in another mode, and tells whether its outputs are the same.
+    pub fn repeats(&self, timed: &mut Timed<'_>, outputs: u64) -> Result<bool, Reason> {
+        self.sample(timed)?;
+        Ok(timed.data.writes_fingerprint() == outputs)
+    }
+
+    /// One more sample on poisoned outputs.
+    fn sample(&self, timed: &mut Timed<'_>) -> Result<(), Reason> {
+        let fault = |fault| after_timing(Reason::Fault(fault));
+        let Timed { routine, data, caller, calls } = timed;
+        self.prepare(*data, Poison::First);
+        // The outputs of a kernel that goes on from its last result are known after one call only.
+        let calls = if self.kernel.in_place == InPlace::Reuse { Calls::once(1) } else { *calls };
+        guard(|| routine.sample(*data, calls, caller)).flatten().map_err(fault)?;
+        guard(|| routine.fetch(*data, caller)).flatten().map_err(fault)?;
+        Ok(())
     }
 
     /// Compares what a variant gave after it was timed with what should come out.

@@ -90,13 +90,13 @@ fn an_input_that_is_changed_only_while_calls_are_timed_is_found_afterwards() {
     let check = gate.check_size(&variant, &size, &mut |_| {});
     assert!(check.outcome.is_ok(), "{:?}", check.outcome);
     let (routine, mut data) = (late(), Silent::ENTRY.definition.data(&size.values, 1));
-    let timed = Timed {
+    let mut timed = Timed {
         routine: routine.as_ref(),
         data: data.as_mut(),
         caller: &Caller::Outside,
         calls: Calls::once(10),
     };
-    let found = gate.repeat(timed).err().expect("an input is changed").to_string();
+    let found = gate.repeat(&mut timed).err().expect("an input is changed").to_string();
     assert_eq!(
         found,
         "right before timing but not after it: it changes an input that is not an output"

@@ -7,9 +7,10 @@ use super::calibrate::RowCalibration;
 use super::devices::Workshop;
 use super::protocol::{FailedRow, InspectedRow, Place, Reply};
 use super::subject::Subject;
-use crate::check::{Gate, Timed};
+use crate::check::{Gate, Reason, Timed};
+use crate::cuda::DeviceFigures;
 use crate::gauge::Counters;
-use crate::kernel::{Backend, Fault, Mode};
+use crate::kernel::{Backend, Fault, Mode, VariantEntry};
 
 impl Worker<'_> {
     /// Looks once more at every variant's results on the data that it was timed on.
@@ -23,6 +24,8 @@ impl Worker<'_> {
             let gate = Gate::new(kernel, *own_function, self.seed).with_device(device);
             // The reference is called for the first row whose results are others than those that a check found right.
             let mut expected = None;
+            // Outputs of variants that were found right. In another mode such a variant should have the same.
+            let mut right: Vec<(*const VariantEntry, u64)> = Vec::new();
             for (row, found) in rows.iter().enumerate() {
                 let calibration = self.calibrations[cell][row];
                 let (Some(calibration), Ok(callable)) = (calibration, &found.callable) else {
@@ -31,29 +34,37 @@ impl Worker<'_> {
                 let place = Place { cell, row: Some(row) };
                 announce(&self.vigil, place, say);
                 self.vigil.watch_calls(place, calibration.sample_cost());
-                let timed = Timed {
+                let mut timed = Timed {
                     routine: callable.routine.as_ref(),
                     data: data.as_mut(),
                     caller: &callable.caller,
                     calls: calibration.calls,
                 };
                 self.ledger.settle();
-                let checked = gate.repeat(timed).and_then(|repeated| {
-                    if !found.is_compared || found.digest == Some(repeated.digest) {
+                let known = right.iter().find(|(of, _)| std::ptr::eq(*of, found.variant));
+                let known = known.map(|(_, outputs)| *outputs);
+                let mut look = || -> Result<(), Reason> {
+                    if let Some(outputs) = known
+                        && gate.repeats(&mut timed, outputs)?
+                    {
                         return Ok(());
                     }
-                    let expected = expected.get_or_insert_with(|| {
-                        announce(&self.vigil, Place { cell, row: None }, say);
-                        let expected = gate.expected(data.as_mut(), size);
-                        say(Reply::Called);
-                        expected
-                    });
-                    match expected {
-                        Ok(Some(expected)) => gate.recheck(found.variant, &repeated, expected),
-                        Ok(None) => Ok(()),
-                        Err(reason) => Err(reason.clone()),
+                    let repeated = gate.repeat(&mut timed)?;
+                    if found.is_compared && found.digest != Some(repeated.digest) {
+                        let expected = expected.get_or_insert_with(|| {
+                            announce(&self.vigil, Place { cell, row: None }, say);
+                            let expected = gate.expected(timed.data, size);
+                            say(Reply::Called);
+                            expected
+                        });
+                        if let Some(expected) = expected.as_ref().map_err(Clone::clone)? {
+                            gate.recheck(found.variant, &repeated, expected)?;
+                        }
                     }
-                });
+                    right.push((found.variant, repeated.outputs));
+                    Ok(())
+                };
+                let checked = look();
                 self.ledger.note((cell, row));
                 if let Err(reason) = checked {
                     let fault = reason.fault();
@@ -83,6 +94,8 @@ impl Worker<'_> {
         let mut counters = Counters::open().ok();
         for (cell, subject) in self.subjects.iter_mut().enumerate() {
             let Some(subject) = subject else { continue };
+            // They are the same in all modes.
+            let mut of_device: Vec<(*const VariantEntry, DeviceFigures)> = Vec::new();
             for row in 0..subject.rows.len() {
                 let Some(calibration) = self.calibrations[cell][row] else { continue };
                 let is_device = subject.rows[row].variant.implementation.is_device();
@@ -93,14 +106,23 @@ impl Worker<'_> {
                 announce(&self.vigil, place, say);
                 self.vigil.watch_calls(place, calibration.sample_cost());
                 if is_device {
-                    match subject.figures(row) {
-                        Some(Ok(figures)) => say(Reply::Inspected(InspectedRow {
-                            cell,
-                            row,
-                            allocations: None,
-                            counters: None,
-                            device: Some(figures),
-                        })),
+                    let variant = subject.rows[row].variant;
+                    let known = of_device.iter().find(|(of, _)| std::ptr::eq(*of, variant));
+                    let figures = match known {
+                        Some((_, figures)) => Some(Ok(figures.clone())),
+                        None => subject.figures(row),
+                    };
+                    match figures {
+                        Some(Ok(figures)) => {
+                            of_device.push((variant, figures.clone()));
+                            say(Reply::Inspected(InspectedRow {
+                                cell,
+                                row,
+                                allocations: None,
+                                counters: None,
+                                device: Some(figures),
+                            }));
+                        }
                         Some(Err(fault)) => {
                             let ends = self.devices.lost().is_some();
                             say(failed(cell, row, &fault, ends));

@@ -142,6 +142,7 @@ impl Bench {
             order_seed: 1,
             isolation: self.isolation,
             inspect: false,
+            inspect_device: true,
             device: &device,
             timeout,
             past,

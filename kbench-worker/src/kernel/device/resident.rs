@@ -3,7 +3,7 @@
 use super::super::data::Stale;
 use super::super::{CellData, Fault};
 use super::variant::Variant;
-use crate::cuda::{Gpu, GpuResult, Held, Slot, bytes_in_words};
+use crate::cuda::{Gpu, GpuResult, Held, Slot, Transfers, bytes_in_words};
 
 /// The data of a cell on the device.
 #[derive(Default)]
@@ -18,6 +18,8 @@ pub struct Resident {
     pub(super) copies: Vec<Vec<Box<dyn Held>>>,
     /// The copy that was written last, when one was.
     pub(super) last: Option<usize>,
+    /// Times of the copies between host and device that a call needs, once they were measured.
+    pub(super) transfers: Option<Transfers>,
 }
 
 impl Resident {
