@@ -85,24 +85,35 @@ fn after_timing(reason: Reason) -> Reason {
     Reason::AfterTiming(Box::new(reason))
 }
 
-/// Digest of data, of which there is one already, and of all elements that are compared.
-fn digest_of(inputs: u64, parts: &[Vec<f64>]) -> u64 {
+/// Digest of data and of results, of each of which there is one already.
+fn digest_of(inputs: u64, results: u64) -> u64 {
     let mut digest = Fingerprint::default();
     digest.add(inputs);
-    for part in parts {
-        digest.add_all(part.iter().map(|element| element.to_bits()));
-    }
+    digest.add(results);
     digest.value()
+}
+
+/// Fingerprint of everything that a call gave: outputs and return value.
+fn results_of(outputs: u64, returned: &Returned) -> u64 {
+    outputs ^ returned.fingerprint.rotate_left(17)
 }
 
 /// What one more sample gave on the data that a variant was timed on.
 pub struct Repeated {
-    parts: Vec<Vec<f64>>,
+    /// Elements of the return value.
+    returned: Vec<Vec<f64>>,
     roundoffs: Vec<f64>,
     /// Digest of the data and of these results.
     pub digest: u64,
-    /// Fingerprint of the outputs as they lie in memory.
+    /// Fingerprint of the outputs.
     pub outputs: u64,
+}
+
+impl Repeated {
+    /// All elements of the results, and their relative rounding errors; the outputs are still in the data.
+    pub fn results(self, data: &dyn CellData) -> (Vec<Vec<f64>>, Vec<f64>) {
+        ([data.outputs(), self.returned].concat(), self.roundoffs)
+    }
 }
 
 /// Threads that are more than before, and do not end by themselves in a moment.
@@ -363,7 +374,7 @@ impl Gate {
         if !errors.pass() {
             return Err(Reason::Inexact { errors });
         }
-        let digest = deterministic.then(|| digest_of(inputs, &outputs.parts));
+        let digest = deterministic.then(|| digest_of(inputs, first.fingerprint));
         drop(outputs);
         if !deterministic {
             let outputs = all_outputs(data, second.returned);
@@ -387,7 +398,7 @@ impl Gate {
         if let Some(failure) = returned.failure {
             return Err(Reason::Fault(Fault::Failed(failure)));
         }
-        let fingerprint = data.writes_fingerprint() ^ returned.fingerprint.rotate_left(17);
+        let fingerprint = results_of(data.writes_fingerprint(), &returned);
         let roundoffs = [data.roundoffs(), returned.roundoffs.clone()].concat();
         let (poisoned, changed_input) = (data.poisoned(poison), returned.changed_input);
         Ok(Called { returned, poisoned, fingerprint, roundoffs, changed_input })
@@ -445,23 +456,25 @@ impl Gate {
     pub fn repeat(&self, timed: &mut Timed<'_>) -> Result<Repeated, Reason> {
         let before = timed.data.reads_fingerprint();
         let inputs = self.inputs_digest(timed.data, before);
-        self.sample(timed)?;
-        let Timed { routine, data, caller, .. } = timed;
-        let mut parts = data.outputs();
-        self.prepare(*data, Poison::Second);
+        self.prepare(timed.data, Poison::Second);
         let fault = |fault| after_timing(Reason::Fault(fault));
-        let returned = guard(|| routine.call(*data, caller)).flatten().map_err(fault)?;
+        let returned = guard(|| timed.routine.call(timed.data, timed.caller)).flatten();
+        let returned = returned.map_err(fault)?;
         if let Some(failure) = returned.failure {
             return Err(fault(Fault::Failed(failure)));
         }
+        // A sample of one call on the host would be the same once more.
+        if timed.calls.total() > 1 || !timed.caller.is_host() {
+            self.sample(timed)?;
+        }
+        let data = &timed.data;
         if data.reads_fingerprint() != before || returned.changed_input {
             return Err(after_timing(Reason::ChangedInput));
         }
-        let roundoffs = [data.roundoffs(), returned.roundoffs].concat();
-        parts.extend(returned.parts);
-        let digest = digest_of(inputs, &parts);
         let outputs = data.writes_fingerprint();
-        Ok(Repeated { parts, roundoffs, digest, outputs })
+        let digest = digest_of(inputs, results_of(outputs, &returned));
+        let roundoffs = [data.roundoffs(), returned.roundoffs].concat();
+        Ok(Repeated { returned: returned.parts, roundoffs, digest, outputs })
     }
 
     /// Takes one more sample of a variant that was found right in another mode, and tells whether its outputs are the same.
@@ -486,12 +499,11 @@ impl Gate {
     pub fn recheck(
         &self,
         variant: &VariantEntry,
-        repeated: &Repeated,
+        (parts, roundoffs): (Vec<Vec<f64>>, Vec<f64>),
         expected: &Expected,
     ) -> Result<(), Reason> {
-        let Repeated { parts, roundoffs, .. } = repeated;
-        let tolerances = self.tolerances(variant, roundoffs, expected);
-        let errors = compare(self.kernel.outputs, parts, expected, &tolerances);
+        let tolerances = self.tolerances(variant, &roundoffs, expected);
+        let errors = compare(self.kernel.outputs, &parts, expected, &tolerances);
         match errors.map_err(after_timing)? {
             errors if errors.pass() => Ok(()),
             errors => Err(after_timing(Reason::Inexact { errors })),

@@ -83,6 +83,23 @@ fn late() -> Box<dyn Routine> {
 }
 
 #[test]
+fn a_variant_repeats_its_outputs_or_does_not() {
+    let (variant, size) = (base(), Size::of([16]));
+    let gate = Gate::new(variant.kernel, None, 1);
+    let routine = variant.implementation.routine();
+    let mut data = variant.kernel.definition.data(&size.values, 1);
+    let mut timed = Timed {
+        routine: routine.as_ref(),
+        data: data.as_mut(),
+        caller: &Caller::Outside,
+        calls: Calls::once(10),
+    };
+    let outputs = gate.repeat(&mut timed).unwrap_or_else(|reason| panic!("{reason}")).outputs;
+    assert!(gate.repeats(&mut timed, outputs).is_ok_and(|is_same| is_same));
+    assert!(gate.repeats(&mut timed, !outputs).is_ok_and(|is_same| !is_same));
+}
+
+#[test]
 fn an_input_that_is_changed_only_while_calls_are_timed_is_found_afterwards() {
     let implementation = Implementation::Host(late);
     let variant = VariantEntry { kernel: Silent::ENTRY, implementation, ..*base() };

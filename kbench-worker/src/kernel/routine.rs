@@ -92,6 +92,11 @@ pub enum Caller {
 }
 
 impl Caller {
+    /// Whether the variant runs in this process, on its processors.
+    pub(crate) fn is_host(&self) -> bool {
+        matches!(self, Caller::Outside | Caller::Pool(_))
+    }
+
     /// Threads of the pool that a parallel variant is called from; none where there is no pool.
     pub(crate) fn threads(&self) -> Option<usize> {
         match self {
