@@ -265,6 +265,7 @@ impl<'r> Worker<'r> {
         let mut left: Vec<u32> = cells.iter().map(|visit| visit.blocks).collect();
         let mut repeats = vec![0; left.len()];
         let mut visits = cells.clone();
+        let mut last = None;
         let mut unvisited = left.iter().filter(|blocks| **blocks > 0).count();
         while left.iter().any(|blocks| *blocks > 0) {
             for next in self.order.permutation(visits.len()) {
@@ -279,7 +280,13 @@ impl<'r> Worker<'r> {
                 unvisited = unvisited.saturating_sub(1);
                 left[next] -= 1;
                 processor.inspect(|processor| cpu::move_to(*processor));
-                let mut block = self.visit(&mut visits[next], (*announce, *settle), say);
+                let caches = match last.replace(next) {
+                    _ if *settle => Caches::OfAnotherProcess,
+                    Some(last) if last == next => Caches::Own,
+                    None if cells.len() == 1 => Caches::Own,
+                    _ => Caches::OfAnotherCell,
+                };
+                let mut block = self.visit(&mut visits[next], *announce, caches, say);
                 if visits[next].rows.is_empty() {
                     left[next] = 0;
                     continue;
@@ -327,7 +334,8 @@ impl<'r> Worker<'r> {
     fn visit(
         &mut self,
         request: &mut Visit,
-        (announce, settle): (bool, bool),
+        announce: bool,
+        caches: Caches,
         say: &mut Say<'_>,
     ) -> Block {
         let Some(Some(subject)) = self.subjects.get_mut(request.cell) else {
@@ -336,23 +344,23 @@ impl<'r> Worker<'r> {
         let (vigil, ledger, cell) = (&self.vigil, &mut self.ledger, request.cell);
         let mut faults = Vec::new();
         ledger.settle();
-        // Rows share their data: where another process has used the caches, one of them brings it back for all.
+        // Rows share their data: where another cell or process has used the caches, one of them brings it back for all.
         let was_warm = std::mem::replace(&mut subject.is_warm, true);
-        let unreported = match was_warm {
-            true if settle => vec![0],
-            true => Vec::new(),
-            false => warm_up(subject, &request.rows, &mut self.order),
+        let unreported = match caches {
+            _ if !was_warm => warm_up(subject, &request.rows, &mut self.order),
+            Caches::Own => Vec::new(),
+            Caches::OfAnotherCell => any_on_host(subject, &request.rows, &mut self.order),
+            Caches::OfAnotherProcess => request.rows.iter().take(1).copied().collect(),
         };
         let is_told = announce || !was_warm;
         if !unreported.is_empty() {
-            for row in unreported.into_iter().map(|position| &request.rows[position]) {
+            for row in unreported {
                 let place = Place { cell, row: Some(row.row) };
                 vigil.watch_calls(place, row.calibration.sample_cost());
                 if is_told {
                     say(Reply::Calling(place));
                 }
-                let calls = if was_warm { row.calibration } else { row.calibration.warm_up() };
-                match sample(subject, row.row, &calls) {
+                match sample(subject, row.row, &row.calibration) {
                     Ok(block::Timed { wash_out, sample }) => {
                         self.inside += nanoseconds(wash_out) + nanoseconds(sample.time);
                     }
@@ -397,19 +405,34 @@ impl<'r> Worker<'r> {
     }
 }
 
-/// Positions of the rows that are called, untimed, before the first block of a process: all of them. Where all calls are
-/// long, one row brings in the data, and what else a first call costs is little; that row is a random one, so that all rows
-/// are treated alike.
-fn warm_up(subject: &Subject, rows: &[VisitRow], order: &mut Order) -> Vec<usize> {
-    let is_long = |row: &VisitRow| {
-        let is_host = subject.rows[row.row].variant.implementation.is_host();
-        is_host && row.calibration.is_long()
-    };
-    let mut positions = order.permutation(rows.len());
+/// What was in the caches last, before a block.
+#[derive(Clone, Copy)]
+enum Caches {
+    Own,
+    OfAnotherCell,
+    OfAnotherProcess,
+}
+
+/// The untimed calls before the first block of a process: of all rows. Where all calls are long, one row brings in the data,
+/// and what else a first call costs is little; that row is a random one, so that all rows are treated alike.
+fn warm_up(subject: &Subject, rows: &[VisitRow], order: &mut Order) -> Vec<VisitRow> {
+    let is_long = |row: &VisitRow| is_host(subject, row) && row.calibration.is_long();
     if rows.iter().all(is_long) {
-        positions.truncate(1);
+        return any_on_host(subject, rows, order);
     }
-    positions
+    let positions = order.permutation(rows.len()).into_iter();
+    positions.map(|position| rows[position].warming_up()).collect()
+}
+
+/// Untimed calls of a random row that runs on the processor; of none where none does.
+fn any_on_host(subject: &Subject, rows: &[VisitRow], order: &mut Order) -> Vec<VisitRow> {
+    let rows = order.permutation(rows.len()).into_iter().map(|position| rows[position]);
+    let on_host = rows.filter(|row| is_host(subject, row));
+    on_host.take(1).map(VisitRow::warming_up).collect()
+}
+
+fn is_host(subject: &Subject, row: &VisitRow) -> bool {
+    subject.rows[row.row].variant.implementation.is_host()
 }
 
 /// Says what is about to be called, to the controller and to whoever looks at the clock.

@@ -278,6 +278,13 @@ pub struct VisitRow {
     pub calibration: RowCalibration,
 }
 
+impl VisitRow {
+    /// The same with untimed calls.
+    pub(super) fn warming_up(self) -> Self {
+        VisitRow { calibration: self.calibration.warm_up(), ..self }
+    }
+}
+
 /// What a worker answers.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "reply", rename_all = "snake_case")]

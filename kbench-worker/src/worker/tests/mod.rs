@@ -149,16 +149,43 @@ fn who_settles_takes_one_sample_that_is_not_reported_before_each_block() {
     let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
     let visits = Visits { settle: true, announce: true, ..visits(vec![visit(&prepared[0], 3)]) };
     let replies = answers(&mut worker, &Request::Measure(visits));
+    assert_eq!(blocks(&replies).len(), 3);
+    assert_eq!(calls_before_blocks(&replies), [5, 5, 5, 0], "all rows are warm from calibration");
+}
+
+/// Calls that are announced before each block.
+fn calls_before_blocks(replies: &[Reply]) -> Vec<usize> {
     let mut announced = vec![0];
-    for reply in &replies {
+    for reply in replies {
         match reply {
             Reply::Calling(_) => *announced.last_mut().expect("one") += 1,
             Reply::Block(_) => announced.push(0),
             _ => {}
         }
     }
-    assert_eq!(blocks(&replies).len(), 3);
-    assert_eq!(announced, [5, 5, 5, 0], "all rows are warm from calibration");
+    announced
+}
+
+#[test]
+fn a_row_brings_back_the_data_of_a_cell_after_another_one() {
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let cells = vec![cell(16, &["double", "twice"]), cell(1024, &["double", "twice"])];
+    let cells = prepared(&mut worker, cells);
+    let announced = |worker: &mut Worker<'_>, cells: &[PreparedCell]| {
+        let visits = visits(cells.iter().map(|cell| visit(cell, 3)).collect());
+        let visits = Visits { announce: true, ..visits };
+        let replies = answers(worker, &Request::Measure(visits));
+        let blocks = blocks(&replies);
+        let other = |pair: &[&VisitedBlock]| pair[0].cell != pair[1].cell;
+        let came_back = blocks.windows(2).filter(|pair| other(pair)).count();
+        (calls_before_blocks(&replies).iter().sum::<usize>(), blocks.len(), came_back)
+    };
+    let (calls, blocks, came_back) = announced(&mut worker, &cells);
+    assert!(came_back >= 3);
+    assert_eq!(calls, 4 * blocks + came_back + 1, "once more before the first one");
+    let (calls, blocks, _) = announced(&mut worker, &cells[..1]);
+    assert_eq!(calls, 4 * blocks, "a cell that is alone keeps its caches");
 }
 
 #[test]
