@@ -29,28 +29,38 @@ pub enum Scope {
 struct Calm {
     /// Nanoseconds of the chain when nothing else ran on the machine.
     level: Option<f64>,
-    /// The same of the chain on all threads of each parallel row; none for a row most of whose samples are disturbed.
+    /// Whether so few blocks are quiet that all count.
+    counts_all: bool,
+    /// The same of the chain on all threads of each parallel row; none for a row of which nearly every sample is disturbed
+    /// or in a block that does not count.
     crews: Vec<(usize, Option<f64>)>,
 }
 
 impl Calm {
     fn of(measurement: &Measurement, cell: usize) -> Self {
         let blocks = || measurement.launches.iter().flat_map(|launch| &launch.cells[cell]);
-        let samples = || blocks().flat_map(|block| &block.samples);
-        let parallel = samples().filter(|sample| sample.crew.is_some()).map(|sample| sample.row);
+        let calm = Calm { level: measurement.quiet_level(cell), ..Calm::default() };
+        let quiet = blocks().filter(|block| calm.admits(block)).count();
+        let calm = Calm { counts_all: are_few(quiet, blocks().count()), ..calm };
         let crew = |row: usize| {
             let level = measurement.crew_level(cell, row);
-            let own = || samples().filter(|sample| sample.row == row);
-            let quiet = own().filter(|sample| !is_disturbed(sample, level)).count();
-            let are_few = (quiet as f64) < FEWEST_QUIET * own().count() as f64;
-            (row, level.filter(|_| !are_few))
+            let of_row = |block: &Block, level: Option<f64>| {
+                let own = block.samples.iter().filter(|sample| sample.row == row);
+                own.filter(|sample| !is_disturbed(sample, level)).count()
+            };
+            let all = blocks().map(|block| of_row(block, None)).sum();
+            let counted = blocks().filter(|block| calm.admits(block));
+            let quiet = counted.map(|block| of_row(block, level)).sum();
+            (row, level.filter(|_| !are_few(quiet, all)))
         };
+        let samples = blocks().flat_map(|block| &block.samples);
+        let parallel = samples.filter(|sample| sample.crew.is_some()).map(|sample| sample.row);
         let crews = order::distinct(parallel).into_iter().map(crew).collect();
-        Calm { level: measurement.quiet_level(cell), crews }
+        Calm { crews, ..calm }
     }
 
     fn admits(&self, block: &Block) -> bool {
-        !self.is_busy(block) && !block.throttled
+        self.counts_all || (!self.is_busy(block) && !block.throttled)
     }
 
     fn is_busy(&self, block: &Block) -> bool {
@@ -62,6 +72,11 @@ impl Calm {
         let crew = self.crews.iter().find(|(row, _)| *row == sample.row);
         !crew.is_some_and(|(_, level)| is_disturbed(sample, *level))
     }
+}
+
+/// Whether quiet ones are so few that all count.
+fn are_few(quiet: usize, all: usize) -> bool {
+    (quiet as f64) < FEWEST_QUIET * all as f64
 }
 
 /// The share of all blocks that were taken on a busy machine; none without any.
@@ -124,13 +139,11 @@ impl Observations {
             .collect();
         let blocks = launches.iter().map(|blocks| blocks.len()).sum();
         let all = || launches.iter().flat_map(|launch| launch.iter());
-        let are_few = |count: usize| (count as f64) < FEWEST_QUIET * blocks as f64;
         let contaminated = all().filter(|block| calm.is_busy(block)).count();
-        let is_loaded = are_few(blocks - contaminated);
-        let takes_all = are_few(all().filter(|block| calm.admits(block)).count());
+        let is_loaded = are_few(blocks - contaminated, blocks);
         let admitted = |blocks: &&Vec<Block>| -> Vec<BlockRows> {
-            let admits = |block: &&Block| takes_all || calm.admits(block);
-            blocks.iter().filter(admits).map(|block| BlockRows::of(block, &calm)).collect()
+            let admitted = blocks.iter().filter(|block| calm.admits(block));
+            admitted.map(|block| BlockRows::of(block, &calm)).collect()
         };
         let repetitions: Vec<Vec<BlockRows>> =
             launches.iter().map(admitted).filter(|blocks| !blocks.is_empty()).collect();
@@ -379,6 +392,22 @@ pub(super) mod tests {
             share_waiting(3).differences(0, 1).iter().all(|d| (d.value - 2_f64.ln()).abs() < 1e-9)
         );
         assert_eq!(of(&share_waiting(1)), 60, "there are no others");
+    }
+
+    /// Of eight blocks five are contaminated, and in two of the others the threads of the second row had to wait.
+    #[test]
+    fn a_row_keeps_its_samples_where_contamination_and_waiting_leave_too_few_together() {
+        let busy = (10.0, 5.0, 6.1);
+        let quiet = (10.0, 5.0, 5.0);
+        let mut launch = launch(&[busy, quiet, busy, quiet, busy, quiet, busy, busy]);
+        for (i, block) in launch.cells[0].iter_mut().enumerate() {
+            let crew = Some(if [1, 3].contains(&i) { 1020e3 } else { 20e3 });
+            let own = block.samples.iter_mut().filter(|sample| sample.row == 1);
+            own.for_each(|sample| sample.crew = crew);
+        }
+        let observed = observations(vec![launch]);
+        assert_eq!((observed.contaminated, observed.is_loaded), (5, false));
+        assert_eq!([observed.times(0).len(), observed.times(1).len()], [3, 3]);
     }
 
     #[test]
