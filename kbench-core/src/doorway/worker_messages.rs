@@ -71,7 +71,13 @@ fn control(replies: &[Reply]) {
 fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: Isolation) {
     let effort = Effort { budget: Budget::Fixed(Duration::from_millis(20)), ..Effort::quick() };
     let right = || {
-        CheckedRow::from(Check { outcome: Ok(()), errors: None, remarks: Vec::new(), digest: None })
+        CheckedRow::from(Check {
+            outcome: Ok(()),
+            errors: None,
+            remarks: Vec::new(),
+            digest: None,
+            call_seconds: None,
+        })
     };
     let checked: Vec<Vec<CheckedRow>> =
         plan.cells.iter().map(|cell| cell.rows.iter().map(|_| right()).collect()).collect();

@@ -99,14 +99,11 @@ impl CellRun {
     fn warm_up_seconds(&self, known: &[RowMeasured]) -> f64 {
         let pace = middle(&self.paces).unwrap_or(1.0);
         let rows: Vec<RowCalibration> = self.calibrations(known).collect();
-        let all: f64 = rows.iter().map(|row| row.warm_up().sample_cost().as_secs_f64()).sum();
-        // Where all calls are long, one row is called.
-        let called = if rows.iter().all(RowCalibration::is_long) {
-            1.0 / rows.len().max(1) as f64
-        } else {
-            1.0
-        };
-        pace * called * all
+        // Where all calls are long, there are none.
+        if rows.iter().all(RowCalibration::is_long) {
+            return 0.0;
+        }
+        pace * rows.iter().map(|row| row.warm_up().sample_cost().as_secs_f64()).sum::<f64>()
     }
 
     /// What a launch costs, when every one of so many rows has a process of its own.

@@ -34,6 +34,7 @@ impl Roster {
                     threads: planned.threads,
                     mode: planned.mode,
                     digest: check.and_then(|check| check.digest),
+                    call_seconds: check.and_then(|check| check.call_seconds),
                     is_compared: check.is_none_or(Check::is_of_size),
                     program: if is_now { Program::Now } else { Program::Past },
                 }

@@ -41,6 +41,8 @@ pub(super) struct Trial {
 pub(super) struct Exercise {
     pub(super) data: Box<dyn CellData>,
     pub(super) expected: Option<Expected>,
+    /// Digest of all that must not change.
+    pub(super) reads: u64,
 }
 
 /// Where expected results come from: the kernel's reference, else its own function.
@@ -66,7 +68,8 @@ impl Source {
             return Err(wrong(Reason::Aliased));
         }
         let expected = self.expected(data.as_mut(), &trial.size, trial.seed).map_err(wrong)?;
-        Ok(Exercise { data, expected })
+        let reads = data.reads_fingerprint();
+        Ok(Exercise { data, expected, reads })
     }
 
     /// What should come out of data that was made for a size from a seed; `None` when nothing here can tell.
@@ -88,8 +91,12 @@ impl Source {
         }
         let work = self.work(size)?;
         let elements = outputs.parts.iter().map(Vec::len).sum::<usize>().max(1);
-        // A reduction cannot be longer than its inputs, whatever `work` says.
-        let terms = (work / elements as f64).clamp(1.0, (data.elements() as f64).max(1.0));
+        // A reduction cannot be longer than its inputs, whatever `work` says. Counting them takes a while, and is not needed where
+        // there are as many even if each has eight bytes.
+        let longest = (work / elements as f64).max(1.0);
+        let fewest = ((data.read_bytes() + data.written_bytes()) / size_of::<u64>()) as f64;
+        let terms =
+            if longest <= fewest { longest } else { longest.min(data.elements() as f64).max(1.0) };
         Ok(Some(Expected { parts: outputs.parts, scales, terms }))
     }
 

@@ -55,6 +55,8 @@ struct Finding {
     unknown: bool,
     /// Of data and results, if both calls gave the same and it is right.
     digest: Option<u64>,
+    /// Seconds of the second call.
+    call_seconds: f64,
 }
 
 /// One call of a variant, as the gate sees it.
@@ -64,6 +66,7 @@ struct Called {
     fingerprint: u64,
     roundoffs: Vec<f64>,
     changed_input: bool,
+    seconds: f64,
 }
 
 /// A routine with the place from which it is called.
@@ -94,8 +97,13 @@ fn digest_of(inputs: u64, results: u64) -> u64 {
 }
 
 /// Fingerprint of everything that a call gave: outputs and return value.
-fn results_of(outputs: u64, returned: &Returned) -> u64 {
-    outputs ^ returned.fingerprint.rotate_left(17)
+fn results_of(outputs: u64, returned: u64) -> u64 {
+    outputs ^ returned.rotate_left(17)
+}
+
+/// Digest of inputs that are only read and of outputs that are only written, by a variant that returns nothing.
+pub fn plain_digest(reads: u64, writes: u64) -> u64 {
+    digest_of(reads, results_of(writes, Fingerprint::default().value()))
 }
 
 /// What one more sample gave on the data that a variant was timed on.
@@ -186,7 +194,7 @@ impl Gate {
                 listed.iter().filter(defined).min_by_key(|size| size.product().unwrap_or(u64::MAX));
             trials.extend(smallest.map(|size| trial(size, 0, Origin::Listed)));
         }
-        Check { digest: None, ..self.check(variant, &trials, tell) }
+        Check { digest: None, call_seconds: None, ..self.check(variant, &trials, tell) }
     }
 
     /// Checks a variant at one size.
@@ -210,8 +218,8 @@ impl Gate {
 
     fn check(&mut self, variant: &VariantEntry, trials: &[Trial], tell: &mut Tell<'_>) -> Check {
         let (routine, caller) = (variant.implementation.routine(), self.caller(variant));
-        let (errors, remarks, digest) = (None, Vec::new(), None);
-        let mut check = Check { outcome: Ok(()), errors, remarks, digest };
+        let (errors, remarks, digest, call_seconds) = (None, Vec::new(), None, None);
+        let mut check = Check { outcome: Ok(()), errors, remarks, digest, call_seconds };
         let mut zeros_always_pass = true;
         let (mut left_threads, mut leaving) = (0, 0);
         let (mut declined, mut is_examined) = (None, false);
@@ -302,7 +310,7 @@ impl Gate {
     }
 
     fn note(&self, variant: &VariantEntry, finding: Finding, check: &mut Check) {
-        check.digest = finding.digest;
+        (check.digest, check.call_seconds) = (finding.digest, Some(finding.call_seconds));
         let unverified = variant.is_base && self.kernel.reference.is_none() && !finding.unknown;
         // What its author has written is meant.
         let is_given = variant.tolerance.or(self.kernel.tolerance).is_some();
@@ -333,8 +341,7 @@ impl Gate {
         routine: Callable<'_>,
         exercise: &mut Exercise,
     ) -> Result<Finding, Reason> {
-        let data = exercise.data.as_mut();
-        let before = data.reads_fingerprint();
+        let (data, before) = (exercise.data.as_mut(), exercise.reads);
         let inputs = self.inputs_digest(data, before);
         let mut first = self.call(routine, data, Poison::First)?;
         if variant.implementation.foreign().is_some() {
@@ -361,6 +368,7 @@ impl Gate {
             zeros_pass: true,
             unknown: false,
             digest: None,
+            call_seconds: second.seconds,
         };
         let Some(expected) = &exercise.expected else {
             return Ok(Finding { unknown: true, ..finding });
@@ -394,14 +402,16 @@ impl Gate {
         poison: Poison,
     ) -> Result<Called, Reason> {
         self.prepare(data, poison);
+        let begun = Instant::now();
         let returned = guard(|| routine.call(data, caller)).flatten().map_err(Reason::Fault)?;
+        let seconds = begun.elapsed().as_secs_f64();
         if let Some(failure) = returned.failure {
             return Err(Reason::Fault(Fault::Failed(failure)));
         }
-        let fingerprint = results_of(data.writes_fingerprint(), &returned);
+        let fingerprint = results_of(data.writes_fingerprint(), returned.fingerprint);
         let roundoffs = [data.roundoffs(), returned.roundoffs.clone()].concat();
         let (poisoned, changed_input) = (data.poisoned(poison), returned.changed_input);
-        Ok(Called { returned, poisoned, fingerprint, roundoffs, changed_input })
+        Ok(Called { returned, poisoned, fingerprint, roundoffs, changed_input, seconds })
     }
 
     /// Numbers that a foreign variant returns say themselves of what type they are, which has to be that of the kernel's own
@@ -452,10 +462,9 @@ impl Gate {
     }
 
     /// Takes one more sample on the data that a variant was timed on, by the same loop with as many calls, so that one that is
-    /// right only at first, or only when called once, is found.
-    pub fn repeat(&self, timed: &mut Timed<'_>) -> Result<Repeated, Reason> {
-        let before = timed.data.reads_fingerprint();
-        let inputs = self.inputs_digest(timed.data, before);
+    /// right only at first, or only when called once, is found. `reads` is the digest of the inputs.
+    pub fn repeat(&self, timed: &mut Timed<'_>, reads: u64) -> Result<Repeated, Reason> {
+        let inputs = self.inputs_digest(timed.data, reads);
         self.prepare(timed.data, Poison::Second);
         let fault = |fault| after_timing(Reason::Fault(fault));
         let returned = guard(|| timed.routine.call(timed.data, timed.caller)).flatten();
@@ -468,11 +477,11 @@ impl Gate {
             self.sample(timed)?;
         }
         let data = &timed.data;
-        if data.reads_fingerprint() != before || returned.changed_input {
+        if data.reads_fingerprint() != reads || returned.changed_input {
             return Err(after_timing(Reason::ChangedInput));
         }
         let outputs = data.writes_fingerprint();
-        let digest = digest_of(inputs, results_of(outputs, &returned));
+        let digest = digest_of(inputs, results_of(outputs, returned.fingerprint));
         let roundoffs = [data.roundoffs(), returned.roundoffs].concat();
         Ok(Repeated { returned: returned.parts, roundoffs, digest, outputs })
     }

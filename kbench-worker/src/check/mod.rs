@@ -17,7 +17,7 @@ mod tests;
 pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};
 pub use exercise::Expected;
-pub use gate::{Gate, Repeated, Tell, Timed};
+pub use gate::{Gate, Repeated, Tell, Timed, plain_digest};
 pub use stage::{Bench, CheckedRow, Checks, Coverage, Standing, check_plan};
 
 use std::fmt;
@@ -38,12 +38,20 @@ pub struct Check {
     /// Digest of data and right results at the size of the row, if two calls gave the same bits: the same digest later is the
     /// same comparison.
     pub digest: Option<u64>,
+    /// Seconds of the second call at the size of the row.
+    pub call_seconds: Option<f64>,
 }
 
 impl Check {
     /// A check that ended before any comparison.
     pub(crate) fn wrong(wrong: Wrong) -> Self {
-        Check { outcome: Err(wrong), errors: None, remarks: Vec::new(), digest: None }
+        Check {
+            outcome: Err(wrong),
+            errors: None,
+            remarks: Vec::new(),
+            digest: None,
+            call_seconds: None,
+        }
     }
 
     /// Whether results were compared at the size of the row, or should be.

@@ -94,7 +94,9 @@ fn a_variant_repeats_its_outputs_or_does_not() {
         caller: &Caller::Outside,
         calls: Calls::once(10),
     };
-    let outputs = gate.repeat(&mut timed).unwrap_or_else(|reason| panic!("{reason}")).outputs;
+    let reads = timed.data.reads_fingerprint();
+    let repeated = gate.repeat(&mut timed, reads).unwrap_or_else(|reason| panic!("{reason}"));
+    let outputs = repeated.outputs;
     assert!(gate.repeats(&mut timed, outputs).is_ok_and(|is_same| is_same));
     assert!(gate.repeats(&mut timed, !outputs).is_ok_and(|is_same| !is_same));
 }
@@ -113,7 +115,8 @@ fn an_input_that_is_changed_only_while_calls_are_timed_is_found_afterwards() {
         caller: &Caller::Outside,
         calls: Calls::once(10),
     };
-    let found = gate.repeat(&mut timed).err().expect("an input is changed").to_string();
+    let reads = timed.data.reads_fingerprint();
+    let found = gate.repeat(&mut timed, reads).err().expect("an input is changed").to_string();
     assert_eq!(
         found,
         "right before timing but not after it: it changes an input that is not an output"

@@ -247,6 +247,7 @@ impl<'r> Worker<'r> {
         }
         // Every row has just been called.
         subject.is_warm = self.calibrations[cell].iter().all(Option::is_some);
+        subject.reads = sampling.map(|_| subject.data.reads_fingerprint());
         let calibrations = self.calibrations[cell].clone();
         PreparedCell { cell, bytes, moved_bytes, seconds: 0.0, calibrations }
     }
@@ -344,14 +345,17 @@ impl<'r> Worker<'r> {
         let (vigil, ledger, cell) = (&self.vigil, &mut self.ledger, request.cell);
         let mut faults = Vec::new();
         ledger.settle();
-        // Rows share their data: where another cell or process has used the caches, one of them brings it back for all.
+        // Rows share their data: where something else has used the caches, it is brought back for all of them.
         let was_warm = std::mem::replace(&mut subject.is_warm, true);
         let unreported = match caches {
             _ if !was_warm => warm_up(subject, &request.rows, &mut self.order),
-            Caches::Own => Vec::new(),
-            Caches::OfAnotherCell => any_on_host(subject, &request.rows, &mut self.order),
+            Caches::Own | Caches::OfAnotherCell => Vec::new(),
             Caches::OfAnotherProcess => request.rows.iter().take(1).copied().collect(),
         };
+        let is_far = !was_warm || matches!(caches, Caches::OfAnotherCell);
+        if is_far && unreported.is_empty() && request.rows.iter().any(|row| is_host(subject, row)) {
+            subject.read_data();
+        }
         let is_told = announce || !was_warm;
         if !unreported.is_empty() {
             for row in unreported {
@@ -413,22 +417,15 @@ enum Caches {
     OfAnotherProcess,
 }
 
-/// The untimed calls before the first block of a process: of all rows. Where all calls are long, one row brings in the data,
-/// and what else a first call costs is little; that row is a random one, so that all rows are treated alike.
+/// The untimed calls before the first block of a process: of all rows. Where all calls are long, of none: what a first call
+/// costs besides bringing in the data is little then.
 fn warm_up(subject: &Subject, rows: &[VisitRow], order: &mut Order) -> Vec<VisitRow> {
     let is_long = |row: &VisitRow| is_host(subject, row) && row.calibration.is_long();
     if rows.iter().all(is_long) {
-        return any_on_host(subject, rows, order);
+        return Vec::new();
     }
     let positions = order.permutation(rows.len()).into_iter();
     positions.map(|position| rows[position].warming_up()).collect()
-}
-
-/// Untimed calls of a random row that runs on the processor; of none where none does.
-fn any_on_host(subject: &Subject, rows: &[VisitRow], order: &mut Order) -> Vec<VisitRow> {
-    let rows = order.permutation(rows.len()).into_iter().map(|position| rows[position]);
-    let on_host = rows.filter(|row| is_host(subject, row));
-    on_host.take(1).map(VisitRow::warming_up).collect()
 }
 
 fn is_host(subject: &Subject, row: &VisitRow) -> bool {

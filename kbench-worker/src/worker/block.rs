@@ -42,6 +42,7 @@ pub(super) fn visit(
             // should find the same ones.
             subject.data.reset();
         }
+        let right = subject.poison_for(row, &calibration);
         let first_crew = read_crew(subject, row, sentinels, &mut visited);
         let timed = sample(subject, row, &calibration);
         let after = sentinels.chain();
@@ -54,6 +55,7 @@ pub(super) fn visit(
                 let chain = between(before, after);
                 let crew = first_crew.zip(last_crew).map(|(first, last)| first.max(last));
                 let sweep = None;
+                right.inspect(|right| subject.look_at(row, *right));
                 visited.block.samples.push(Sample { row, nanoseconds, chain, sweep, crew, device });
             }
             Err(fault) => visited.faults.push((row, fault)),

@@ -27,6 +27,7 @@ impl CheckedReply {
             errors: None,
             remarks: check.remarks,
             digest: check.digest,
+            call_seconds: check.call_seconds,
         };
         // JSON knows no infinity; what is that far off is told in words.
         let finite =
@@ -211,8 +212,8 @@ impl Checker<'_> {
         let reply = match device {
             Err(reason) if is_device => {
                 let (wrong, errors, remarks, digest) = (None, None, Vec::new(), None);
-                let (declined, ends) = (Some(reason), false);
-                CheckedReply { place, wrong, declined, ends, errors, remarks, digest }
+                let (declined, ends, call_seconds) = (Some(reason), false, None);
+                CheckedReply { place, wrong, declined, ends, errors, remarks, digest, call_seconds }
             }
             device => {
                 let CheckRequest { coverage, seed, cells, .. } = self.request;

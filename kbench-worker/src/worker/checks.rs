@@ -36,7 +36,8 @@ impl CheckedReply {
             origin: reply.origin,
         };
         let outcome = self.wrong.map_or(Ok(()), |reply| Err(wrong(reply)));
-        Check { outcome, errors: self.errors, remarks: self.remarks, digest: self.digest }.into()
+        let CheckedReply { errors, remarks, digest, call_seconds, .. } = self;
+        Check { outcome, errors, remarks, digest, call_seconds }.into()
     }
 }
 
@@ -406,6 +407,7 @@ pub(super) fn cell_request(plan: &Plan, rows: &[(usize, usize)]) -> CellRequest 
             threads,
             mode,
             digest: None,
+            call_seconds: None,
             is_compared: true,
             program: Program::Now,
         }

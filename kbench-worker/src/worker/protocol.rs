@@ -120,6 +120,9 @@ pub struct RowRequest {
     /// Digest of its data and its results, as a check found them to be right: only other results are compared again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,
+    /// Seconds of one of its calls, as a check saw them: a call that is as long once more is not tried again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_seconds: Option<f64>,
     /// Whether its results are compared with the reference after timing: not where that would take too long.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub is_compared: bool,
@@ -214,6 +217,9 @@ pub struct CheckedReply {
     /// Digest of its data and its results, if they are right and two calls gave the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,
+    /// Seconds of its last call, beside whatever else ran; none where it was not called at its own size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub call_seconds: Option<f64>,
 }
 
 /// What is wrong with a row.

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use super::calibrate::RowCalibration;
 use super::devices::{Devices, Workshop};
 use super::protocol::{CellRequest, RowRequest};
+use crate::check::plain_digest;
 use crate::cuda::DeviceFigures;
 use crate::kernel::{
     Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Returned, Routine, VariantEntry,
@@ -12,6 +14,7 @@ use crate::kernel::{
 };
 use crate::plan::{Size, full_name};
 use crate::registry::{RegisteredKernel, Registry};
+use crate::value::Poison;
 
 /// A cell that is ready to be measured.
 pub(super) struct Subject {
@@ -24,6 +27,8 @@ pub(super) struct Subject {
     pub(super) rows: Vec<SubjectRow>,
     /// Whether its rows have run in this process.
     pub(super) is_warm: bool,
+    /// Digest of its inputs, while results of timed calls are to be looked at.
+    pub(super) reads: Option<u64>,
 }
 
 /// A row of a subject.
@@ -33,8 +38,20 @@ pub(super) struct SubjectRow {
     pub(super) callable: Result<Callable, String>,
     /// Digest of its data and its right results.
     pub(super) digest: Option<u64>,
+    /// Seconds of one of its calls, as a check saw them.
+    pub(super) call_seconds: Option<f64>,
+    /// What a timed call left in the outputs, if they were looked at.
+    pub(super) timed: Option<TimedOutputs>,
     /// Whether other results are compared with the reference.
     pub(super) is_compared: bool,
+}
+
+/// Outputs of a timed call, which were poisoned before it.
+pub(super) enum TimedOutputs {
+    /// They have the bits that a check found right.
+    Right,
+    /// They have others.
+    Other(Vec<Vec<f64>>),
 }
 
 /// A variant with the place from which it is called.
@@ -54,6 +71,35 @@ impl Subject {
             routine.call(data, caller)
         })
         .flatten()
+    }
+
+    /// Reads all of the data once, so that it is in the caches as far as it fits.
+    pub(super) fn read_data(&self) {
+        std::hint::black_box(self.data.reads_fingerprint() ^ self.data.writes_fingerprint());
+    }
+
+    /// Poisons the outputs for the next sample of a row, if it shows a result that can be compared with the check's: that of
+    /// one call on the host that writes it and returns nothing. Gives the digest that it should have.
+    pub(super) fn poison_for(&mut self, row: usize, calibration: &RowCalibration) -> Option<u64> {
+        let SubjectRow { variant, digest, timed, .. } = &self.rows[row];
+        let is_plain = self.kernel.in_place == InPlace::No
+            && variant.implementation.is_host()
+            && calibration.calls.total() == 1
+            && calibration.returned_bytes == 0;
+        let right = digest.filter(|_| is_plain && timed.is_none() && self.reads.is_some())?;
+        self.data.reset();
+        self.data.poison(Poison::First);
+        Some(right)
+    }
+
+    /// Notes what the sample left in the outputs.
+    pub(super) fn look_at(&mut self, row: usize, right: u64) {
+        let Some(reads) = self.reads else { return };
+        let is_right = plain_digest(reads, self.data.writes_fingerprint()) == right;
+        self.rows[row].timed = Some(match is_right {
+            true => TimedOutputs::Right,
+            false => TimedOutputs::Other(self.data.outputs()),
+        });
     }
 
     /// What is to be known of calls of a row on a device.
@@ -150,6 +196,7 @@ pub(super) fn subject(
         data,
         rows,
         is_warm: false,
+        reads: None,
     })
 }
 
@@ -183,6 +230,7 @@ fn subject_row(
     };
     let callable =
         caller.map(|caller| Callable { routine: variant.implementation.routine(), caller });
-    let RowRequest { digest, is_compared, .. } = *request;
-    Ok(SubjectRow { variant, callable, digest, is_compared })
+    let RowRequest { digest, call_seconds, is_compared, .. } = *request;
+    let timed = None;
+    Ok(SubjectRow { variant, callable, digest, call_seconds, timed, is_compared })
 }

@@ -6,10 +6,13 @@ use std::cell::{Cell, RefCell};
 
 use super::*;
 use crate::check::{CheckedRow, Checks, Coverage, Standing};
-use crate::kernel::{Mode, Routine, serial};
+use crate::kernel::{
+    Erased, Implementation, Kernel, KernelEntry, Mode, Routine, Sizes, Values, VariantEntry, serial,
+};
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
 use crate::registry::fixtures::{Double, cuda_variant_of_double, right, variant_of_double};
+use crate::value::{Fingerprint, Operand};
 use crate::watch::{Stage, Watch};
 
 const SAMPLING: Sampling = Sampling {
@@ -30,6 +33,7 @@ fn cell(size: usize, variants: &[&str]) -> CellRequest {
         threads: None,
         mode: Mode::Warm,
         digest: None,
+        call_seconds: None,
         is_compared: true,
         program: Program::Now,
     };
@@ -166,56 +170,97 @@ fn calls_before_blocks(replies: &[Reply]) -> Vec<usize> {
     announced
 }
 
-#[test]
-fn a_row_brings_back_the_data_of_a_cell_after_another_one() {
-    let registry = registry();
-    let mut worker = Worker::new(&registry);
-    let cells = vec![cell(16, &["double", "twice"]), cell(1024, &["double", "twice"])];
-    let cells = prepared(&mut worker, cells);
-    let announced = |worker: &mut Worker<'_>, cells: &[PreparedCell]| {
-        let visits = visits(cells.iter().map(|cell| visit(cell, 3)).collect());
-        let visits = Visits { announce: true, ..visits };
-        let replies = answers(worker, &Request::Measure(visits));
-        let blocks = blocks(&replies);
-        let other = |pair: &[&VisitedBlock]| pair[0].cell != pair[1].cell;
-        let came_back = blocks.windows(2).filter(|pair| other(pair)).count();
-        (calls_before_blocks(&replies).iter().sum::<usize>(), blocks.len(), came_back)
+thread_local! {
+    /// How often all of an [`Observed`] was read.
+    static READS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// An input that notes when its bits are read.
+struct Observed;
+
+impl Operand for Observed {
+    fn fingerprint(&self, _: &mut Fingerprint) {
+        READS.set(READS.get() + 1);
+    }
+}
+
+/// A kernel that has such an input and no output.
+struct Observing;
+
+impl Kernel for Observing {
+    type Axes = ();
+    type Reads = Observed;
+    type Writes = ();
+    type Arguments<'a> = &'a Observed;
+    const ENTRY: &'static KernelEntry = &KernelEntry {
+        name: "observing",
+        sizes: Sizes::Grid(&[Values::List(&[16, 1024])]),
+        parameters: &["x"],
+        outputs: &[],
+        reference: None,
+        definition: &Erased::<Self>::NEW,
+        ..*Double::ENTRY
     };
-    let (calls, blocks, came_back) = announced(&mut worker, &cells);
-    assert!(came_back >= 3);
-    assert_eq!(calls, 4 * blocks + came_back + 1, "once more before the first one");
-    let (calls, blocks, _) = announced(&mut worker, &cells[..1]);
-    assert_eq!(calls, 4 * blocks, "a cell that is alone keeps its caches");
+    fn axes(_: &[usize]) {}
+    fn inputs((): &()) -> (Observed, ()) {
+        (Observed, ())
+    }
+    fn arguments<'a>(reads: &'a Observed, (): &'a mut ()) -> &'a Observed {
+        reads
+    }
+    fn restore((): &mut (), (): &()) {}
+}
+
+/// Its one variant, and cells of it.
+fn observing() -> (Registry, Vec<CellRequest>) {
+    let implementation = Implementation::Host(|| serial::<Observing, _, _>(|_, ()| {}));
+    let base = variant_of_double("double", 1, right);
+    let variant = VariantEntry { kernel: Observing::ENTRY, implementation, ..*base };
+    let registry = Registry::of([&*Box::leak(Box::new(variant))]).expect("fine");
+    let kernel = Observing::ENTRY.path();
+    let cells =
+        [16, 1024].map(|size| CellRequest { kernel: kernel.clone(), ..cell(size, &["double"]) });
+    (registry, cells.to_vec())
+}
+
+/// Blocks of some cells, and how often data was read beside them.
+fn reads_beside(worker: &mut Worker<'_>, cells: Vec<Visit>) -> (Vec<usize>, usize) {
+    READS.set(0);
+    let replies = answers(worker, &measure(cells));
+    (blocks(&replies).iter().map(|block| block.cell).collect(), READS.get())
 }
 
 #[test]
-fn a_process_calls_every_row_before_its_first_block_or_one_where_calls_are_long() {
-    let registry = registry();
-    let cells = || vec![cell(16, &["double", "twice"])];
-    let found = prepared(&mut Worker::new(&registry), cells()).remove(0);
-    let warmed_up = |launch: u64, estimate: Option<f64>| -> Vec<usize> {
+fn the_data_of_a_cell_is_read_before_a_block_that_follows_another_cell() {
+    let (registry, cells) = observing();
+    let mut worker = Worker::new(&registry);
+    let cells = prepared(&mut worker, cells);
+    let all = cells.iter().map(|cell| visit(cell, 3)).collect();
+    let (blocks, reads) = reads_beside(&mut worker, all);
+    let came_back = blocks.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    assert!(came_back >= 3, "{blocks:?}");
+    assert_eq!(reads, came_back + 1, "once more before the first one");
+    let (_, reads) = reads_beside(&mut worker, vec![visit(&cells[0], 3)]);
+    assert_eq!(reads, 0, "a cell that is alone keeps its caches");
+}
+
+#[test]
+fn before_its_first_block_a_process_calls_every_row_or_reads_the_data_where_calls_are_long() {
+    let (registry, cells) = observing();
+    let found = prepared(&mut Worker::new(&registry), cells.clone()).remove(0);
+    let warmed_up = |estimate: Option<f64>| {
         let mut worker = Worker::new(&registry);
-        let preparation = Preparation { calibrate: None, launch, ..preparation(cells()) };
+        let preparation = Preparation { calibrate: None, ..preparation(cells.clone()) };
         answers(&mut worker, &Request::Prepare(preparation));
         let mut visit = visit(&found, 1);
-        for calibration in visit.rows.iter_mut().map(|row| &mut row.calibration) {
-            calibration.estimate = estimate.unwrap_or(calibration.estimate);
-        }
+        let calibration = &mut visit.rows[0].calibration;
+        calibration.estimate = estimate.unwrap_or(calibration.estimate);
+        READS.set(0);
         let replies = answers(&mut worker, &measure(vec![visit]));
-        let row = |reply: &Reply| match reply {
-            Reply::Calling(place) => place.row,
-            _ => None,
-        };
-        replies.iter().filter_map(row).collect()
+        let called = replies.iter().filter(|reply| matches!(reply, Reply::Calling(_))).count();
+        (called, READS.get())
     };
-    for launch in 0..20 {
-        let mut rows = warmed_up(launch, None);
-        rows.sort_unstable();
-        assert_eq!(rows, [0, 1]);
-    }
-    let rows: Vec<Vec<usize>> = (0..20).map(|launch| warmed_up(launch, Some(1e7))).collect();
-    assert!(rows.iter().all(|rows| rows.len() == 1), "{rows:?}");
-    assert!(rows.contains(&vec![0]) && rows.contains(&vec![1]), "either of them: {rows:?}");
+    assert_eq!([warmed_up(None), warmed_up(Some(1e7))], [(1, 0), (0, 1)]);
 }
 
 #[test]
@@ -385,8 +430,17 @@ impl Link for ScriptedLink<'_> {
 /// The only row of a cell is right.
 fn checked(cell: usize, ends: bool) -> Reply {
     let (place, remarks) = (Place { cell, row: Some(0) }, Vec::new());
-    let (wrong, declined, errors, digest) = (None, None, None, None);
-    Reply::Checked(CheckedReply { place, wrong, declined, ends, errors, remarks, digest })
+    let (wrong, declined, errors, digest, call_seconds) = (None, None, None, None, None);
+    Reply::Checked(CheckedReply {
+        place,
+        wrong,
+        declined,
+        ends,
+        errors,
+        remarks,
+        digest,
+        call_seconds,
+    })
 }
 
 fn all_are_right(request: &CheckRequest, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {
@@ -582,22 +636,29 @@ fn fickle() -> Box<dyn Routine> {
     })
 }
 
-#[test]
-fn results_with_the_bits_of_the_check_need_no_reference_and_others_are_compared() {
-    let double = variant_of_double("double", 1, right);
-    let registry = Registry::of([double, variant_of_double("fickle", 2, fickle)]).expect("fine");
-    let mut wanted = cell(1024, &["double", "fickle"]);
+/// A cell with the digests that a check finds.
+fn checked_cell(registry: &Registry, variants: &[&str]) -> CellRequest {
+    let mut wanted = cell(1024, variants);
     let (seed, coverage, device) = (1, Coverage::EverySize, DeviceRequest::default());
     let (protocol, together, timeout_seconds) = (PROTOCOL, false, 60.0);
     let cells = vec![wanted.clone()];
     let request =
         CheckRequest { protocol, seed, coverage, cells, device, together, timeout_seconds };
-    for reply in answers(&mut Worker::new(&registry), &Request::Check(request)) {
-        if let Reply::Checked(CheckedReply { place, digest, .. }) = reply {
+    for reply in answers(&mut Worker::new(registry), &Request::Check(request)) {
+        if let Reply::Checked(CheckedReply { place, digest, call_seconds, .. }) = reply {
             assert!(digest.is_some(), "it is right, and its bits are always the same");
+            assert!(call_seconds.is_some(), "it was called at this size");
             wanted.rows[place.row.expect("a row")].digest = digest;
         }
     }
+    wanted
+}
+
+#[test]
+fn results_with_the_bits_of_the_check_need_no_reference_and_others_are_compared() {
+    let double = variant_of_double("double", 1, right);
+    let registry = Registry::of([double, variant_of_double("fickle", 2, fickle)]).expect("fine");
+    let mut wanted = checked_cell(&registry, &["double", "fickle"]);
     // The reference is called, and a row has failed.
     let looked_at = |wanted: &CellRequest, is_spoilt: bool| {
         let mut worker = Worker::new(&registry);
@@ -619,6 +680,56 @@ fn results_with_the_bits_of_the_check_need_no_reference_and_others_are_compared(
     assert_eq!(looked_at(&wanted, false), (true, false));
     wanted.rows[0].is_compared = false;
     assert_eq!(looked_at(&wanted, false), (false, false), "a reference that takes too long");
+}
+
+thread_local! {
+    /// Calls of [`counted`], and the number of the one that gives something else.
+    static COUNTED: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+fn counted() -> Box<dyn Routine> {
+    serial::<Double, _, _>(|reads, writes| {
+        let (calls, wrong) = COUNTED.get();
+        COUNTED.set((calls + 1, wrong));
+        let factor = if calls + 1 == wrong { 3.0 } else { 2.0 };
+        reads.0.iter().zip(&mut writes.0).for_each(|(x, y)| *y = factor * x);
+    })
+}
+
+/// Where a sample is one call, its own result is looked at, and no other call is made for that.
+#[test]
+fn the_result_of_a_timed_call_is_compared_with_the_check() {
+    let double = variant_of_double("double", 1, right);
+    let registry = Registry::of([double, variant_of_double("counted", 2, counted)]).expect("fine");
+    let wanted = checked_cell(&registry, &["double", "counted"]);
+    // Calls in the timed block, calls afterwards, and what is wrong.
+    let looked_at = |wrong: usize| {
+        let mut worker = Worker::new(&registry);
+        let calibrate = Some(Sampling { iterations: Some(1), ..SAMPLING });
+        let preparation = Preparation { calibrate, ..preparation(vec![wanted.clone()]) };
+        let prepared = answers(&mut worker, &Request::Prepare(preparation));
+        let prepared = prepared.iter().find_map(|reply| match reply {
+            Reply::Prepared(prepared) => Some(visit(prepared, 1)),
+            _ => None,
+        });
+        let mut visit = prepared.expect("prepared");
+        visit.rows.iter_mut().for_each(|row| row.calibration.wash_out = 0);
+        COUNTED.set((0, wrong));
+        answers(&mut worker, &measure(vec![visit]));
+        let (timed, _) = COUNTED.get();
+        let replies = answers(&mut worker, &Request::Recheck);
+        let failure = replies.into_iter().find_map(|reply| match reply {
+            Reply::Failed(FailedRow { row: Some(1), failure, .. }) => Some(failure),
+            _ => None,
+        });
+        (timed, COUNTED.get().0 - timed, failure)
+    };
+    assert_eq!(looked_at(0), (2, 0, None));
+    let (_, afterwards, failure) = looked_at(1);
+    assert_eq!(afterwards, 0);
+    let failure = failure.expect("the first timed call is wrong");
+    let said = "right before timing but not after it: relative error";
+    assert!(failure.starts_with(said), "{failure}");
 }
 
 /// The examples of the document are requests and replies of this very protocol.
