@@ -6,85 +6,40 @@ use super::block::sample;
 use super::calibrate::RowCalibration;
 use super::devices::Workshop;
 use super::protocol::{FailedRow, InspectedRow, Place, Reply};
-use super::subject::{Subject, TimedOutputs};
-use crate::check::{Gate, Reason, Timed};
+use super::subject::{Subject, SubjectRow, TimedOutputs};
+use crate::check::{Expected, Gate, Reason, Timed};
 use crate::cuda::DeviceFigures;
 use crate::gauge::Counters;
-use crate::kernel::{Backend, CellData, Fault, Mode, VariantEntry};
+use crate::kernel::{Backend, Calls, CellData, Fault, Mode, VariantEntry};
+use crate::plan::Size;
 
 impl Worker<'_> {
     /// Looks once more at every variant's results on the data that it was timed on.
     pub(super) fn recheck(&mut self, say: &mut Say<'_>) {
         for (cell, subject) in self.subjects.iter_mut().enumerate() {
             let Some(subject) = subject else { continue };
-            let Subject { kernel, own_function, size, data, rows, reads: reads_before, .. } =
-                subject;
+            let own_function = subject.own_function;
             let is_device = own_function.is_some_and(|own| own.implementation.is_device());
             let device = if is_device { self.devices.caller(Mode::Hot).ok() } else { None };
-            let gate = Gate::new(kernel, *own_function, self.seed).with_device(device);
-            // The reference is called for the first row whose results are others than those that a check found right.
-            let mut expected = None;
-            // Outputs of variants that were found right. In another mode such a variant should have the same.
-            let mut right: Vec<(*const VariantEntry, u64)> = Vec::new();
-            // Digest of the inputs, as long as no row has changed them.
-            let mut reads = None;
-            for (row, found) in rows.iter().enumerate() {
-                let calibration = self.calibrations[cell][row];
-                let (Some(calibration), Ok(callable)) = (calibration, &found.callable) else {
+            let gate = Gate::new(subject.kernel, own_function, self.seed).with_device(device);
+            let mut review = Review { gate, expected: None, right: Vec::new(), reads: None };
+            for row in 0..subject.rows.len() {
+                let Some(calibration) = self.calibrations[cell][row] else { continue };
+                if subject.rows[row].callable.is_err() {
                     continue;
-                };
+                }
                 let place = Place { cell, row: Some(row) };
                 announce(&self.vigil, place, say);
                 self.vigil.watch_calls(place, calibration.sample_cost());
-                let mut timed = Timed {
-                    routine: callable.routine.as_ref(),
-                    data: data.as_mut(),
-                    caller: &callable.caller,
-                    calls: calibration.calls,
-                };
                 self.ledger.settle();
-                let known = right.iter().find(|(of, _)| std::ptr::eq(*of, found.variant));
-                let known = known.map(|(_, outputs)| *outputs);
-                let reads_now = *reads.get_or_insert_with(|| timed.data.reads_fingerprint());
-                let of_timed = found.timed.as_ref().filter(|_| *reads_before == Some(reads_now));
-                let mut compare = |results: (Vec<Vec<f64>>, Vec<f64>), data: &mut dyn CellData| {
-                    let expected = expected.get_or_insert_with(|| {
-                        announce(&self.vigil, Place { cell, row: None }, say);
-                        let expected = gate.expected(data, size);
-                        say(Reply::Called);
-                        expected
-                    });
-                    match expected.as_ref().map_err(Clone::clone)? {
-                        Some(expected) => gate.recheck(found.variant, results, expected),
-                        None => Ok(()),
-                    }
+                let mut tell = |is_begun: bool| match is_begun {
+                    true => announce(&self.vigil, Place { cell, row: None }, say),
+                    false => say(Reply::Called),
                 };
-                let mut look = || -> Result<(), Reason> {
-                    match of_timed {
-                        Some(TimedOutputs::Right) => return Ok(()),
-                        Some(TimedOutputs::Other(outputs)) => {
-                            let results = (outputs.clone(), timed.data.roundoffs());
-                            return compare(results, timed.data);
-                        }
-                        None => {}
-                    }
-                    if let Some(outputs) = known
-                        && gate.repeats(&mut timed, outputs)?
-                    {
-                        return Ok(());
-                    }
-                    let repeated = gate.repeat(&mut timed, reads_now)?;
-                    let outputs = repeated.outputs;
-                    if found.is_compared && found.digest != Some(repeated.digest) {
-                        compare(repeated.results(timed.data), timed.data)?;
-                    }
-                    right.push((found.variant, outputs));
-                    Ok(())
-                };
-                let checked = look();
+                let found = review.look(subject, row, calibration.calls, &mut tell);
                 self.ledger.note((cell, row));
-                if let Err(reason) = checked {
-                    reads = None;
+                if let Err(reason) = found {
+                    review.reads = None;
                     let fault = reason.fault();
                     let ends = self.devices.lost().is_some() || fault.is_some_and(Fault::ends);
                     say(match fault {
@@ -192,6 +147,81 @@ impl Worker<'_> {
                 }
                 say(Reply::Called);
             }
+        }
+    }
+}
+
+/// The results of one cell after timing, row by row.
+struct Review {
+    gate: Gate,
+    /// What should come out: known from the first row on whose results are others than those that a check found right.
+    expected: Option<Result<Option<Expected>, Reason>>,
+    /// Outputs of variants that were found right. In another mode such a variant should have the same.
+    right: Vec<(*const VariantEntry, u64)>,
+    /// Digest of the inputs, as long as no row has changed them.
+    reads: Option<u64>,
+}
+
+/// Told when the reference is about to be called, and when it came back.
+type Tell<'a> = dyn FnMut(bool) + 'a;
+
+impl Review {
+    /// Looks at the results of a row: those of a timed call if they were kept, else those of one more sample.
+    fn look(
+        &mut self,
+        subject: &mut Subject,
+        row: usize,
+        calls: Calls,
+        tell: &mut Tell<'_>,
+    ) -> Result<(), Reason> {
+        let Subject { size, data, rows, reads: reads_before, .. } = subject;
+        let SubjectRow { variant, callable, timed, digest, is_compared, .. } = &rows[row];
+        let callable = callable.as_ref().map_err(|r| Reason::Fault(Fault::Failed(r.clone())))?;
+        let data = data.as_mut();
+        let reads = *self.reads.get_or_insert_with(|| data.reads_fingerprint());
+        match timed.as_ref().filter(|_| *reads_before == Some(reads)) {
+            Some(TimedOutputs::Right) => return Ok(()),
+            Some(TimedOutputs::Other(outputs)) => {
+                let results = (outputs.clone(), data.roundoffs());
+                return self.compare(variant, results, (data, size), tell);
+            }
+            None => {}
+        }
+        let (routine, caller) = (callable.routine.as_ref(), &callable.caller);
+        let mut timed = Timed { routine, data, caller, calls };
+        let same = self.right.iter().find(|(of, _)| std::ptr::eq(*of, *variant));
+        if let Some((_, outputs)) = same
+            && self.gate.repeats(&mut timed, *outputs)?
+        {
+            return Ok(());
+        }
+        let repeated = self.gate.repeat(&mut timed, reads)?;
+        let outputs = repeated.outputs;
+        if *is_compared && *digest != Some(repeated.digest) {
+            let results = repeated.results(timed.data);
+            self.compare(variant, results, (timed.data, size), tell)?;
+        }
+        self.right.push((*variant, outputs));
+        Ok(())
+    }
+
+    /// Compares results with those of the reference.
+    fn compare(
+        &mut self,
+        variant: &VariantEntry,
+        results: (Vec<Vec<f64>>, Vec<f64>),
+        (data, size): (&mut dyn CellData, &Size),
+        tell: &mut Tell<'_>,
+    ) -> Result<(), Reason> {
+        let expected = self.expected.get_or_insert_with(|| {
+            tell(true);
+            let expected = self.gate.expected(data, size);
+            tell(false);
+            expected
+        });
+        match expected.as_ref().map_err(Clone::clone)? {
+            Some(expected) => self.gate.recheck(variant, results, expected),
+            None => Ok(()),
         }
     }
 }
