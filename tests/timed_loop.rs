@@ -103,11 +103,12 @@ const ATTEMPTS: usize = 3;
 #[test]
 fn a_tiny_body_takes_as_long_as_in_a_plain_loop() {
     for kernel in ["tiny", "short"] {
-        // On a quiet machine the ratio is within 2 % of 1. A busy one may disturb a run or two; a slower loop is slower in all.
+        // Mostly the ratio is within 2 % of 1. On some processors two loops of the same instructions differ by a quarter, in one
+        // direction or the other from run to run; anything more than these instructions takes half as long again.
         let is_as_long = (0..ATTEMPTS).any(|_| {
             let (time, ratio) = ratio(kernel);
             println!("{kernel}: {time:.2} ns, {ratio:.4} of a plain loop");
-            (0.85..1.15).contains(&ratio)
+            (0.7..1.4).contains(&ratio)
         });
         assert!(is_as_long, "{kernel}: not as long as in a plain loop in {ATTEMPTS} runs");
     }
