@@ -195,13 +195,13 @@ fn every_row_gets_its_samples() {
 
 #[test]
 fn a_budget_that_ends_skips_what_is_left_and_says_so() {
-    let effort = Effort { budget: Budget::Fixed(Duration::from_millis(200)), ..Effort::quick() };
+    let effort = Effort { budget: Budget::Fixed(Duration::from_millis(120)), ..Effort::quick() };
     let bench = Bench::new(&[variant_of_double("double", 1, slow)], effort);
     let start = Instant::now();
     let measured = bench.measure(&SameProcess(&bench.registry));
     let skipped: Vec<&String> =
         measured.rows.iter().flatten().filter_map(|row| row.skipped.as_ref()).collect();
-    assert!(!skipped.is_empty(), "three cells of 20 ms a call do not fit in 200 ms");
+    assert!(!skipped.is_empty(), "three cells of 20 ms a call do not fit in 120 ms");
     assert!(skipped.iter().all(|reason| reason.contains("raise --budget")), "{skipped:?}");
     assert!(start.elapsed() < Duration::from_secs(60));
 }
