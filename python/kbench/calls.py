@@ -85,6 +85,8 @@ class Subject:
         self._is_fresh = self.data.in_place == "fresh" and bool(self._taken)
         #: Modes in which a call waits for the device, so that nothing can be queued behind a gate.
         self._waiting: set[str] = set()
+        #: Whether it was called on the device in this process.
+        self._is_loaded = False
         self._overhead: Optional[float] = None
         self._graphs: dict[int, tuple[Callable[[], None], list[list[Any]], tuple[Any, list[Any]]]] = {}
         #: What was last called, and what came of it.
@@ -114,6 +116,7 @@ class Subject:
         with self.library.on_stream():
             result = self.variant.function(*arguments)
             self.library.wait(result)
+        self._is_loaded = True
         returned = self._write(result, arguments)
         return returned, self.site.changed_inputs()
 
@@ -246,6 +249,7 @@ class Subject:
     def on_device(self, watch: Stopwatch, mode: str, per_batch: int, batches: int) -> dict[str, Any]:
         """A sample on the device: nanoseconds of all calls, of one call by the host's clock, and whether launching was over
         before the calls began."""
+        self._load()
         time_ = {"hot": self._hot, "cold": self._cold, "graph": self._graph}[mode]
         total = host = 0.0
         with self.library.on_stream():
@@ -254,6 +258,15 @@ class Subject:
                 total, host = total + device, host + seen
         calls = max(1, per_batch * batches)
         return {"nanoseconds": total, "host": host / calls, "gated": mode not in self._waiting}
+
+    def _load(self) -> None:
+        """Calls once: what is compiled or loaded for that must not wait for a gate."""
+        if self._is_loaded:
+            return
+        with self.library.on_stream():
+            result = self.variant.function(*self._lists(1)[0])
+            self.library.wait(result)
+        self._is_loaded = True
 
     def _timed(self, watch: Stopwatch, time_: Any, calls: int, mode: str) -> tuple[float, float]:
         """A gate that had to open by itself may be the host's fault; when it happens again, a call waits for the device, and its

@@ -56,7 +56,11 @@ class Data:
         #: What this process changes is not seen elsewhere: an input that a variant writes to is noticed by comparing.
         self._own = mmap.mmap(self._file, 0, access=mmap.ACCESS_COPY)
         self._shared = mmap.mmap(self._file, 0)
-        self.initial = {o.name: self._bits(self._shared, o).copy() for o in self.written}
+        # What is only written has no content that matters.
+        self.initial = {
+            o.name: self._bits(self._shared, o) if self.in_place == "no" else self._bits(self._shared, o).copy()
+            for o in self.written
+        }
 
     @property
     def read(self) -> list[Operand]:

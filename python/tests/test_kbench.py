@@ -16,7 +16,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np  # noqa: E402
 
 from kbench import Declined, declare, variant  # noqa: E402
+from kbench.calls import Site, Subject  # noqa: E402
+from kbench.cuda import Span  # noqa: E402
 from kbench.data import Data  # noqa: E402
+from kbench.libraries import Library  # noqa: E402
 from kbench.serve import PROTOCOL, Worker  # noqa: E402
 
 PAGE = 4096
@@ -212,6 +215,27 @@ class Calls(unittest.TestCase):
         workshop.call(request="sample", mode="warm", per_batch=2, batches=1, poisoned=True)
         workshop.call(request="fetch")
         self.assertEqual(workshop.y, [7, 7, 7])
+
+    def test_a_variant_is_called_once_before_it_is_timed_behind_a_gate(self):
+        happened = []
+
+        class Watch:
+            overhead = 0.0
+
+            def follow(self, stream):
+                pass
+
+            def span(self, work, gated=True, alone=True):
+                happened.append("gate")
+                work()
+                return Span(1.0, 1.0, False)
+
+        workshop = Workshop()
+        variant(of="scale", name="loading", backend="cuda")(lambda x: happened.append("call") or x)
+        subject = Subject(declare.VARIANTS[-1], Site(Data(workshop.hold), Library(None)))
+        for _ in range(2):
+            subject.on_device(Watch(), "hot", 2, 1)
+        self.assertEqual(happened, ["call", "gate", "call", "call", "gate", "call", "call"])
 
     def test_numpy_declines_types_that_it_does_not_have(self):
         workshop = Workshop(element="bf16", content=np.array([1, 2, 3], np.uint16))

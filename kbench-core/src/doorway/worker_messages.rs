@@ -76,7 +76,7 @@ fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: I
             errors: None,
             remarks: Vec::new(),
             digest: None,
-            call_seconds: None,
+            checked_call: None,
         })
     };
     let checked: Vec<Vec<CheckedRow>> =

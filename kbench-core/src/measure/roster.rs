@@ -34,7 +34,7 @@ impl Roster {
                     threads: planned.threads,
                     mode: planned.mode,
                     digest: check.and_then(|check| check.digest),
-                    call_seconds: check.and_then(|check| check.call_seconds),
+                    checked_call: check.and_then(|check| check.checked_call),
                     is_compared: check.is_none_or(Check::is_of_size),
                     program: if is_now { Program::Now } else { Program::Past },
                 }

@@ -6,7 +6,9 @@ use std::time::{Duration, Instant};
 
 use super::compare::{compare, default_tolerance, zeros_pass};
 use super::exercise::{Exercise, Expected, Source, Trial, all_outputs};
-use super::{Attempt, Check, ErrorFigures, Origin, Part, Reason, Remark, Wrong, awkward_sizes};
+use super::{
+    Attempt, Check, CheckedCall, ErrorFigures, Origin, Part, Reason, Remark, Wrong, awkward_sizes,
+};
 use crate::kernel::{
     Caller, Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Mode, Returned, Routine,
     VariantEntry, guard,
@@ -55,8 +57,8 @@ struct Finding {
     unknown: bool,
     /// Of data and results, if both calls gave the same and it is right.
     digest: Option<u64>,
-    /// Seconds of the second call.
-    call_seconds: f64,
+    /// The second call.
+    checked_call: CheckedCall,
 }
 
 /// One call of a variant, as the gate sees it.
@@ -194,7 +196,7 @@ impl Gate {
                 listed.iter().filter(defined).min_by_key(|size| size.product().unwrap_or(u64::MAX));
             trials.extend(smallest.map(|size| trial(size, 0, Origin::Listed)));
         }
-        Check { digest: None, call_seconds: None, ..self.check(variant, &trials, tell) }
+        Check { digest: None, checked_call: None, ..self.check(variant, &trials, tell) }
     }
 
     /// Checks a variant at one size.
@@ -218,8 +220,8 @@ impl Gate {
 
     fn check(&mut self, variant: &VariantEntry, trials: &[Trial], tell: &mut Tell<'_>) -> Check {
         let (routine, caller) = (variant.implementation.routine(), self.caller(variant));
-        let (errors, remarks, digest, call_seconds) = (None, Vec::new(), None, None);
-        let mut check = Check { outcome: Ok(()), errors, remarks, digest, call_seconds };
+        let (errors, remarks, digest, checked_call) = (None, Vec::new(), None, None);
+        let mut check = Check { outcome: Ok(()), errors, remarks, digest, checked_call };
         let mut zeros_always_pass = true;
         let (mut left_threads, mut leaving) = (0, 0);
         let (mut declined, mut is_examined) = (None, false);
@@ -310,7 +312,7 @@ impl Gate {
     }
 
     fn note(&self, variant: &VariantEntry, finding: Finding, check: &mut Check) {
-        (check.digest, check.call_seconds) = (finding.digest, Some(finding.call_seconds));
+        (check.digest, check.checked_call) = (finding.digest, Some(finding.checked_call));
         let unverified = variant.is_base && self.kernel.reference.is_none() && !finding.unknown;
         // What its author has written is meant.
         let is_given = variant.tolerance.or(self.kernel.tolerance).is_some();
@@ -361,6 +363,8 @@ impl Gate {
             return Err(reason);
         }
         let deterministic = first.fingerprint == second.fingerprint;
+        let checked_call =
+            CheckedCall { seconds: second.seconds, returned_bytes: second.returned.bytes };
         let finding = Finding {
             errors: None,
             left_threads,
@@ -368,7 +372,7 @@ impl Gate {
             zeros_pass: true,
             unknown: false,
             digest: None,
-            call_seconds: second.seconds,
+            checked_call,
         };
         let Some(expected) = &exercise.expected else {
             return Ok(Finding { unknown: true, ..finding });

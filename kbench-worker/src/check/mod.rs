@@ -38,8 +38,17 @@ pub struct Check {
     /// Digest of data and right results at the size of the row, if two calls gave the same bits: the same digest later is the
     /// same comparison.
     pub digest: Option<u64>,
-    /// Seconds of the second call at the size of the row.
-    pub call_seconds: Option<f64>,
+    /// The second call at the size of the row.
+    pub checked_call: Option<CheckedCall>,
+}
+
+/// What a check sees of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckedCall {
+    /// Seconds that it took, with whatever else ran beside it.
+    pub seconds: f64,
+    /// Bytes that it returned.
+    pub returned_bytes: usize,
 }
 
 impl Check {
@@ -50,7 +59,7 @@ impl Check {
             errors: None,
             remarks: Vec::new(),
             digest: None,
-            call_seconds: None,
+            checked_call: None,
         }
     }
 

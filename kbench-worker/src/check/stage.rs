@@ -203,7 +203,7 @@ impl Bench {
         let smaller = passed.range(..product).next_back();
         if let Some((_, smaller)) = smaller.filter(|_| !self.spent.allows(size)) {
             let remarks = [&smaller.remarks[..], &[Remark::SmallerSize]].concat();
-            return Check { remarks, digest: None, call_seconds: None, ..smaller.clone() };
+            return Check { remarks, digest: None, checked_call: None, ..smaller.clone() };
         }
         let begun = Instant::now();
         let check = self.gate.check_size(variant, size, tell);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::message::HeldOperand;
-use crate::kernel::KernelEntry;
+use crate::kernel::{InPlace, KernelEntry};
 use crate::value::Plain;
 
 /// Every operand begins at a multiple of this: a page.
@@ -35,7 +35,7 @@ impl Exchange {
         let folders = [PathBuf::from(IN_MEMORY), std::env::temp_dir()];
         let mut last = None;
         for folder in folders.iter().filter(|folder| folder.is_dir()) {
-            match Exchange::within(folder, &named) {
+            match Exchange::within(folder, &named, kernel.in_place) {
                 Ok(exchange) => return Ok(exchange),
                 Err(error) => last = Some(error),
             }
@@ -44,7 +44,7 @@ impl Exchange {
             .unwrap_or_else(|| io::Error::new(ErrorKind::NotFound, "there is no folder for it")))
     }
 
-    fn within(folder: &Path, named: &[Named]) -> io::Result<Self> {
+    fn within(folder: &Path, named: &[Named], in_place: InPlace) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("kbench-{}-{number}", std::process::id()));
@@ -57,7 +57,10 @@ impl Exchange {
         let mut offset = 0;
         for Named { name, element, length, bytes, written } in named {
             let (element, length, written) = (*element, *length, *written);
-            exchange.write(offset, bytes)?;
+            // What is only written has no content that matters.
+            if !written || in_place != InPlace::No {
+                exchange.write(offset, bytes)?;
+            }
             exchange.operands.push(HeldOperand { name, element, length, offset, written });
             if written {
                 exchange.written.push((offset, bytes.len()));

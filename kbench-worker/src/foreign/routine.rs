@@ -94,10 +94,7 @@ impl Routine for ForeignRoutine {
         exchange.write_outputs(&data.export_outputs()).map_err(|error| self.lost_file(&error))?;
         let ask = Ask::Call(self.target(number, caller));
         let answer = match self.worker.ask(&ask) {
-            // Somebody who was called before may have left something behind that ended it: alone one shows what one is.
-            Err(fault) if fault.ends() && self.worker.has_served_others(&self.of, &self.name) => {
-                return self.call(data, caller);
-            }
+            Err(fault) if self.is_someone_elses(&fault) => return self.call(data, caller),
             answer => answer?,
         };
         match answer {
@@ -126,7 +123,11 @@ impl Routine for ForeignRoutine {
         let Calls { per_batch, batches } = calls;
         let ask = Ask::Sample(SampleAsked { target, mode, per_batch, batches, poisoned });
         let asked = Instant::now();
-        match self.worker.ask(&ask)? {
+        let answer = match self.worker.ask(&ask) {
+            Err(fault) if self.is_someone_elses(&fault) => return self.sample(data, calls, caller),
+            answer => answer?,
+        };
+        match answer {
             Answer::Sampled(SampledCalls { nanoseconds, .. })
                 if nanoseconds > SLACK * asked.elapsed().as_nanos() as f64 =>
             {
@@ -163,6 +164,12 @@ impl Routine for ForeignRoutine {
 }
 
 impl ForeignRoutine {
+    /// Whether a variant that was called before may have left something behind that ended the worker: a process of its own
+    /// shows.
+    fn is_someone_elses(&self, fault: &Fault) -> bool {
+        fault.ends() && self.worker.has_served_others(&self.of, &self.name)
+    }
+
     fn target(&self, data: u64, caller: &Caller) -> Target<'_> {
         let threads = match caller {
             Caller::Foreign(_, threads) => *threads,

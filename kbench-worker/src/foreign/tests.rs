@@ -8,6 +8,8 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::*;
 use crate::check::Gate;
 use crate::kernel::{
@@ -16,7 +18,7 @@ use crate::kernel::{
 use crate::registry::Registry;
 use crate::registry::fixtures::{Double, base, right, variant_of_double};
 use crate::system::descriptors::receive;
-use crate::worker::{PROTOCOL, Request, Worker};
+use crate::worker::{PROTOCOL, Reply, Request, Worker};
 
 fn program(script: &str) -> ForeignProgram {
     let command = ["sh", "-c", script].map(String::from).to_vec();
@@ -228,13 +230,11 @@ fn a_wrong_result_is_found_by_the_gate() {
     assert!(text.contains("are never written"), "{text}");
 }
 
-#[test]
-fn nothing_is_measured_while_a_worker_begins() {
-    let flag = std::env::temp_dir().join(format!("kbench-begun-{}", std::process::id()));
-    let begin = format!("sleep 0.3; : > {}; say '{{\"reply\":\"done\"}}'", flag.display());
+/// A kernel with its own function and a variant `other` of a script.
+fn registry_with(script: &str) -> Registry {
     let variant = AnnouncedVariant {
         of: "double".into(),
-        name: "slow".into(),
+        name: "other".into(),
         backend: Backend::Serial,
         types: None,
         parameters: Vec::new(),
@@ -243,7 +243,7 @@ fn nothing_is_measured_while_a_worker_begins() {
         place: None,
     };
     let announcement = Announcement {
-        program: program(&script(&[("begin", &begin)])),
+        program: program(script),
         about: None,
         variants: vec![variant],
         unavailable: None,
@@ -251,18 +251,53 @@ fn nothing_is_measured_while_a_worker_begins() {
     };
     let mut registry = Registry::of([base()]).expect("one kernel");
     registry.enlist(&[announcement], (0, false), Duration::from_secs(20)).expect("it fits");
-    let request = serde_json::json!({
-        "request": "prepare", "protocol": PROTOCOL, "seed": 1, "launch": 0, "memory": 1 << 20, "calibrate": null,
-        "cells": [{"kernel": "demo::double", "type": "f32", "size": [16],
-                   "rows": [{"variant": "double", "threads": null}, {"variant": "slow", "threads": null}]}],
+    registry
+}
+
+/// A request to prepare rows of that kernel.
+fn prepare(rows: &serde_json::Value, calibrate: &serde_json::Value) -> Request {
+    let request = json!({
+        "request": "prepare", "protocol": PROTOCOL, "seed": 1, "launch": 0, "memory": 1 << 20, "calibrate": calibrate,
+        "cells": [{"kernel": "demo::double", "type": "f32", "size": [16], "rows": rows}],
     });
-    let request = Request::from_json(&request.to_string()).expect("a request");
+    Request::from_json(&request.to_string()).expect("a request")
+}
+
+#[test]
+fn nothing_is_measured_while_a_worker_begins() {
+    let flag = std::env::temp_dir().join(format!("kbench-begun-{}", std::process::id()));
+    let begin = format!("sleep 0.3; : > {}; say '{{\"reply\":\"done\"}}'", flag.display());
+    let registry = registry_with(&script(&[("begin", &begin)]));
+    let rows = ["double", "other"].map(|name| json!({"variant": name, "threads": null}));
     let mut has_begun = None;
-    Worker::new(&registry).answer(&request, &mut |_| {
+    Worker::new(&registry).answer(&prepare(&json!(rows), &json!(null)), &mut |_| {
         has_begun.get_or_insert_with(|| flag.exists());
     });
     let _ = std::fs::remove_file(&flag);
     assert_eq!(has_begun, Some(true), "it has begun before anything is said to be called");
+}
+
+/// A call copies all data there and back; what a check saw of one need not be found out again.
+#[test]
+fn a_row_whose_check_is_known_is_calibrated_without_another_call() {
+    let fails = r#"say '{"reply":"failed","failure":"called"}'"#;
+    // Every sample takes longer than the one before: the first ones, of no call, are what the clock takes.
+    let samples = r#"n=$((${n:-0}+1)); say '{"reply":"sampled","nanoseconds":'$n'}'"#;
+    let registry = registry_with(&script(&[("call", fails), ("sample", samples)]));
+    let sampling = json!({"sample_seconds": 1e-7, "warm_up_seconds": 0.0, "iterations": 1, "patience_seconds": 1.0});
+    let prepared = |checked_call: serde_json::Value| {
+        let row = json!({"variant": "other", "threads": null, "checked_call": checked_call});
+        let mut calibration = None;
+        Worker::new(&registry).answer(&prepare(&json!([row]), &sampling), &mut |reply| {
+            if let Reply::Prepared(prepared) = reply {
+                calibration = prepared.calibrations[0];
+            }
+        });
+        calibration
+    };
+    assert_eq!(prepared(json!(null)), None, "its call fails");
+    let known = prepared(json!({"seconds": 0.5, "returned_bytes": 12})).expect("calibrated");
+    assert_eq!((known.calls, known.returned_bytes), (Calls::once(1), 12));
 }
 
 /// A program that has loaded everything: a thread, with a new shell for every process that it is to fork.

@@ -53,29 +53,38 @@ impl Plain {
 }
 
 fn bytes_of<T: Element>(numbers: &[T]) -> Vec<u8> {
-    let size = size_of::<T>();
+    /// With the number of bytes as a constant, this is a copy.
+    fn each<T: Element, const SIZE: usize>(numbers: &[T], bytes: &mut [u8]) {
+        for (bytes, number) in bytes.as_chunks_mut::<SIZE>().0.iter_mut().zip(numbers) {
+            bytes.copy_from_slice(&number.bits().to_le_bytes()[..SIZE]);
+            if cfg!(target_endian = "big") {
+                bytes.reverse();
+            }
+        }
+    }
     let mut bytes = vec![0; size_of_val(numbers)];
-    for (bytes, number) in bytes.chunks_exact_mut(size.max(1)).zip(numbers) {
-        let bits = number.bits().to_ne_bytes();
-        bytes.copy_from_slice(if cfg!(target_endian = "little") {
-            &bits[..size]
-        } else {
-            &bits[bits.len() - size..]
-        });
+    match size_of::<T>() {
+        1 => each::<T, 1>(numbers, &mut bytes),
+        2 => each::<T, 2>(numbers, &mut bytes),
+        4 => each::<T, 4>(numbers, &mut bytes),
+        8 => each::<T, 8>(numbers, &mut bytes),
+        _ => {}
     }
     bytes
 }
 
-/// The bits of a number.
-#[inline]
-fn bits_of(bytes: &[u8]) -> u64 {
-    let mut bits = [0; 8];
-    if cfg!(target_endian = "little") {
-        bits[..bytes.len()].copy_from_slice(bytes);
-    } else {
-        bits[8 - bytes.len()..].copy_from_slice(bytes);
-    }
-    u64::from_ne_bytes(bits)
+/// The bits of numbers that have as many bytes each.
+fn all_bits(size: usize, bytes: &[u8]) -> impl Iterator<Item = u64> {
+    let of = |bytes: &[u8]| {
+        let mut bits = [0; 8];
+        if cfg!(target_endian = "little") {
+            bits[..bytes.len()].copy_from_slice(bytes);
+        } else {
+            bits[8 - bytes.len()..].copy_from_slice(bytes);
+        }
+        u64::from_ne_bytes(bits)
+    };
+    bytes.chunks_exact(size.max(1)).map(of)
 }
 
 /// The content of several operands, one after the other.
@@ -96,9 +105,9 @@ impl<'a> PlainBytes<'a> {
         if bytes.len() != size_of_val(numbers) {
             return false;
         }
-        for (bytes, number) in bytes.chunks_exact(size.max(1)).zip(numbers) {
+        for (bits, number) in all_bits(size, bytes).zip(numbers) {
             // None for a type that cannot be made from its bits.
-            let Some(read) = T::from_bits(bits_of(bytes)) else { return false };
+            let Some(read) = T::from_bits(bits) else { return false };
             *number = read;
         }
         true
@@ -109,8 +118,8 @@ impl<'a> PlainBytes<'a> {
 pub fn elements_of(element: &str, bytes: &[u8]) -> Option<(Vec<f64>, f64)> {
     fn read<T: Element>(bytes: &[u8]) -> Option<(Vec<f64>, f64)> {
         let mut numbers = Vec::with_capacity(bytes.len() / size_of::<T>());
-        for bytes in bytes.chunks_exact(size_of::<T>()) {
-            numbers.push(T::from_bits(bits_of(bytes))?.to_f64());
+        for bits in all_bits(size_of::<T>(), bytes) {
+            numbers.push(T::from_bits(bits)?.to_f64());
         }
         Some((numbers, T::ROUNDOFF))
     }

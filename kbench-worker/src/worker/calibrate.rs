@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::protocol::{Sampling, positive};
 use super::subject::{Callable, Subject};
+use crate::check::CheckedCall;
 use crate::kernel::{
     Calls, CellData, Fault, InPlace, KernelEntry, Limits, Returned, guard, next_call,
 };
@@ -124,21 +125,30 @@ pub(super) fn calibrate(
         rows[row].callable.as_ref().map_err(|reason| Fault::Failed(reason.clone()))?;
     guard(|| -> Result<(RowCalibration, f64), Fault> {
         data.reset();
-        let start = Instant::now();
-        let returned = routine.call(data.as_mut(), caller)?;
-        let first_call = nanoseconds(start.elapsed());
-        // Between calls, nothing is prepared.
-        let is_plain = caller.is_host() && kernel.in_place != InPlace::Fresh;
-        let checked = 1e9 * rows[row].call_seconds.filter(|_| is_plain).unwrap_or(0.0);
-        let first =
-            First { nanoseconds: first_call, is_long: first_call.min(checked) >= LONG_CALL };
+        let checked = rows[row].checked_call;
+        let first = match checked.filter(|_| !caller.is_host()) {
+            // Of a call elsewhere all data is copied, there and back, to be looked at; samples do not need that.
+            Some(CheckedCall { seconds, returned_bytes }) => {
+                First { nanoseconds: 1e9 * seconds, is_long: false, returned_bytes, held_bytes: 0 }
+            }
+            None => {
+                let start = Instant::now();
+                let Returned { bytes, held_bytes, .. } = routine.call(data.as_mut(), caller)?;
+                let nanoseconds = nanoseconds(start.elapsed());
+                // Where fresh copies are made, it is to be seen what they cost.
+                let known = checked.filter(|_| kernel.in_place != InPlace::Fresh);
+                let is_long =
+                    known.is_some_and(|call| nanoseconds.min(1e9 * call.seconds) >= LONG_CALL);
+                First { nanoseconds, is_long, returned_bytes: bytes, held_bytes }
+            }
+        };
         let mut limits = routine.limits(data.as_ref(), caller);
         if !rows[row].variant.implementation.is_device() {
-            limits.per_batch = calls_in_memory(kernel, data.as_ref(), &returned);
+            limits.per_batch = calls_in_memory(kernel, data.as_ref(), first.held_bytes);
         }
         let (mut preparation, mut inside) = (f64::INFINITY, 0.0);
         if first.is_long {
-            (preparation, inside) = (0.0, first_call);
+            (preparation, inside) = (0.0, first.nanoseconds);
         }
         let mut time = |calls: u64| {
             next_call();
@@ -152,30 +162,33 @@ pub(super) fn calibrate(
             Ok(nanoseconds(timed))
         };
         let found = find_calls(&mut time, first, limits, sampling)?;
-        let found = RowCalibration { preparation, returned_bytes: returned.bytes, ..found };
+        let found = RowCalibration { preparation, ..found };
         Ok((found, inside))
     })
     .flatten()
 }
 
 /// Calls that can be made before fresh copies or kept return values fill the memory they are granted.
-fn calls_in_memory(kernel: &KernelEntry, data: &dyn CellData, returned: &Returned) -> u64 {
+fn calls_in_memory(kernel: &KernelEntry, data: &dyn CellData, held_bytes: usize) -> u64 {
     let fresh = match kernel.in_place {
         InPlace::Fresh => data.written_bytes().max(LEAST_COPY),
         InPlace::No | InPlace::Reuse => 0,
     };
-    match fresh + returned.held_bytes {
+    match fresh + held_bytes {
         0 => u64::MAX,
         per_call => (MEMORY_CAP / per_call).max(1) as u64,
     }
 }
 
-/// The first call of a row in a process.
+/// The first call of a row in a process, or the one that was checked.
 #[derive(Clone, Copy)]
 struct First {
     nanoseconds: f64,
     /// Whether it was long when it was checked, too.
     is_long: bool,
+    returned_bytes: usize,
+    /// Memory that what it returned owns.
+    held_bytes: usize,
 }
 
 /// Runs some calls and gives the nanoseconds between the readings of the clock.
@@ -204,7 +217,7 @@ fn find_calls(
     // A call that is a sample by itself leaves nothing of its predecessor in the caches that matter to it.
     let is_short = estimate <= target && wash_out;
     let wash_out = if is_short { (calls.total() / 10).clamp(1, limit) } else { 0 };
-    let (returned_bytes, preparation) = (0, 0.0);
+    let (returned_bytes, preparation) = (first.returned_bytes, 0.0);
     Ok(RowCalibration { calls, wash_out, overhead, estimate, returned_bytes, preparation })
 }
 
@@ -270,7 +283,7 @@ mod tests {
 
     /// A first call, of whose check nothing is known.
     fn first(nanoseconds: f64) -> First {
-        First { nanoseconds, is_long: false }
+        First { nanoseconds, is_long: false, returned_bytes: 0, held_bytes: 0 }
     }
 
     /// What is found with a clock that takes 40 ns to read.

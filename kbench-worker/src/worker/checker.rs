@@ -27,7 +27,7 @@ impl CheckedReply {
             errors: None,
             remarks: check.remarks,
             digest: check.digest,
-            call_seconds: check.call_seconds,
+            checked_call: check.checked_call,
         };
         // JSON knows no infinity; what is that far off is told in words.
         let finite =
@@ -212,8 +212,8 @@ impl Checker<'_> {
         let reply = match device {
             Err(reason) if is_device => {
                 let (wrong, errors, remarks, digest) = (None, None, Vec::new(), None);
-                let (declined, ends, call_seconds) = (Some(reason), false, None);
-                CheckedReply { place, wrong, declined, ends, errors, remarks, digest, call_seconds }
+                let (declined, ends, checked_call) = (Some(reason), false, None);
+                CheckedReply { place, wrong, declined, ends, errors, remarks, digest, checked_call }
             }
             device => {
                 let CheckRequest { coverage, seed, cells, .. } = self.request;

@@ -36,8 +36,8 @@ impl CheckedReply {
             origin: reply.origin,
         };
         let outcome = self.wrong.map_or(Ok(()), |reply| Err(wrong(reply)));
-        let CheckedReply { errors, remarks, digest, call_seconds, .. } = self;
-        Check { outcome, errors, remarks, digest, call_seconds }.into()
+        let CheckedReply { errors, remarks, digest, checked_call, .. } = self;
+        Check { outcome, errors, remarks, digest, checked_call }.into()
     }
 }
 
@@ -407,7 +407,7 @@ pub(super) fn cell_request(plan: &Plan, rows: &[(usize, usize)]) -> CellRequest 
             threads,
             mode,
             digest: None,
-            call_seconds: None,
+            checked_call: None,
             is_compared: true,
             program: Program::Now,
         }

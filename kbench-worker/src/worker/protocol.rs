@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::calibrate::RowCalibration;
 use super::watchdog::USUAL_TIMEOUT;
-use crate::check::{Attempt, Coverage, ErrorFigures, Origin, Remark};
+use crate::check::{Attempt, CheckedCall, Coverage, ErrorFigures, Origin, Remark};
 use crate::cuda::{Ceilings, DeviceFigures, DeviceReading};
 use crate::foreign::Announcement;
 use crate::gauge::{Allocations, CounterFigures};
@@ -120,9 +120,9 @@ pub struct RowRequest {
     /// Digest of its data and its results, as a check found them to be right: only other results are compared again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,
-    /// Seconds of one of its calls, as a check saw them: a call that is as long once more is not tried again.
+    /// What a check saw of one of its calls: calibration need not find it out again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call_seconds: Option<f64>,
+    pub checked_call: Option<CheckedCall>,
     /// Whether its results are compared with the reference after timing: not where that would take too long.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub is_compared: bool,
@@ -217,9 +217,9 @@ pub struct CheckedReply {
     /// Digest of its data and its results, if they are right and two calls gave the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,
-    /// Seconds of its last call, beside whatever else ran; none where it was not called at its own size.
+    /// Its last call; none where it was not called at its own size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub call_seconds: Option<f64>,
+    pub checked_call: Option<CheckedCall>,
 }
 
 /// What is wrong with a row.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::calibrate::RowCalibration;
 use super::devices::{Devices, Workshop};
 use super::protocol::{CellRequest, RowRequest};
-use crate::check::plain_digest;
+use crate::check::{CheckedCall, plain_digest};
 use crate::cuda::DeviceFigures;
 use crate::kernel::{
     Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Returned, Routine, VariantEntry,
@@ -38,8 +38,8 @@ pub(super) struct SubjectRow {
     pub(super) callable: Result<Callable, String>,
     /// Digest of its data and its right results.
     pub(super) digest: Option<u64>,
-    /// Seconds of one of its calls, as a check saw them.
-    pub(super) call_seconds: Option<f64>,
+    /// What a check saw of one of its calls.
+    pub(super) checked_call: Option<CheckedCall>,
     /// What a timed call left in the outputs, if they were looked at.
     pub(super) timed: Option<TimedOutputs>,
     /// Whether other results are compared with the reference.
@@ -230,7 +230,7 @@ fn subject_row(
     };
     let callable =
         caller.map(|caller| Callable { routine: variant.implementation.routine(), caller });
-    let RowRequest { digest, call_seconds, is_compared, .. } = *request;
+    let RowRequest { digest, checked_call, is_compared, .. } = *request;
     let timed = None;
-    Ok(SubjectRow { variant, callable, digest, call_seconds, timed, is_compared })
+    Ok(SubjectRow { variant, callable, digest, checked_call, timed, is_compared })
 }

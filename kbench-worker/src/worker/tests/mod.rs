@@ -33,7 +33,7 @@ fn cell(size: usize, variants: &[&str]) -> CellRequest {
         threads: None,
         mode: Mode::Warm,
         digest: None,
-        call_seconds: None,
+        checked_call: None,
         is_compared: true,
         program: Program::Now,
     };
@@ -430,7 +430,7 @@ impl Link for ScriptedLink<'_> {
 /// The only row of a cell is right.
 fn checked(cell: usize, ends: bool) -> Reply {
     let (place, remarks) = (Place { cell, row: Some(0) }, Vec::new());
-    let (wrong, declined, errors, digest, call_seconds) = (None, None, None, None, None);
+    let (wrong, declined, errors, digest, checked_call) = (None, None, None, None, None);
     Reply::Checked(CheckedReply {
         place,
         wrong,
@@ -439,7 +439,7 @@ fn checked(cell: usize, ends: bool) -> Reply {
         errors,
         remarks,
         digest,
-        call_seconds,
+        checked_call,
     })
 }
 
@@ -645,9 +645,9 @@ fn checked_cell(registry: &Registry, variants: &[&str]) -> CellRequest {
     let request =
         CheckRequest { protocol, seed, coverage, cells, device, together, timeout_seconds };
     for reply in answers(&mut Worker::new(registry), &Request::Check(request)) {
-        if let Reply::Checked(CheckedReply { place, digest, call_seconds, .. }) = reply {
+        if let Reply::Checked(CheckedReply { place, digest, checked_call, .. }) = reply {
             assert!(digest.is_some(), "it is right, and its bits are always the same");
-            assert!(call_seconds.is_some(), "it was called at this size");
+            assert!(checked_call.is_some(), "it was called at this size");
             wanted.rows[place.row.expect("a row")].digest = digest;
         }
     }
