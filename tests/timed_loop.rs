@@ -35,8 +35,14 @@ fn chain(x: u64) -> u64 {
 #[inline(always)]
 #[allow(unsafe_code)] // nothing else can ask the assembler for an alignment
 fn align() {
-    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-    // SAFETY: the directive emits no-operations; it touches no register and no memory.
+    // With what is between here and the loop, it begins in the middle of a line.
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: the directives emit no-operations; they touch no register and no memory.
+    unsafe {
+        std::arch::asm!(".p2align 6", ".nops 16", options(nomem, nostack, preserves_flags));
+    }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: as above.
     unsafe {
         std::arch::asm!(".p2align 6", options(nomem, nostack, preserves_flags));
     }
@@ -97,21 +103,13 @@ fn ratio(kernel: &str) -> (f64, f64) {
     (body.time_ns.expect("a time"), ratios[ratios.len() / 2])
 }
 
-/// Runs of which one has to show it.
-const ATTEMPTS: usize = 3;
-
 #[test]
 fn a_tiny_body_takes_as_long_as_in_a_plain_loop() {
     for kernel in ["tiny", "short"] {
-        // On an Intel Xeon of 2.5 GHz the ratio was between 0.85 and 1.25, from run to run of one executable, although both loops
-        // have the same six instructions (at other places in their cache lines). An instruction more would not be seen here; the
-        // test of the machine code is there for calls.
-        let is_as_long = (0..ATTEMPTS).any(|_| {
-            let (time, ratio) = ratio(kernel);
-            println!("{kernel}: {time:.2} ns, {ratio:.4} of a plain loop");
-            (0.7..1.4).contains(&ratio)
-        });
-        assert!(is_as_long, "{kernel}: not as long as in a plain loop in {ATTEMPTS} runs");
+        let (time, ratio) = ratio(kernel);
+        println!("{kernel}: {time:.2} ns, {ratio:.4} of a plain loop");
+        // On a quiet machine the ratio is within 2 % of 1; the test leaves room for a busy one.
+        assert!((0.85..1.15).contains(&ratio), "{kernel}: {ratio} of a plain loop");
     }
 }
 

@@ -246,7 +246,8 @@ fn a_variant_knows_where_its_threshold_is_from() {
 fn what_is_measured_is_written_taken_by_the_next_build_and_proved_by_the_next_run() {
     let project = Crate::of("loop", MEASURED);
     let run = |flags: &[&str]| {
-        let fixed = ["--features", "run", "--", "--budget", "9s", "--gate", "5%"];
+        // Long enough to decide beside other tests, too.
+        let fixed = ["--features", "run", "--", "--budget", "24s", "--gate", "5%"];
         project.run(&[&fixed[..], flags].concat(), None)
     };
     let first = run(&["--tune"]);
@@ -265,7 +266,5 @@ fn what_is_measured_is_written_taken_by_the_next_build_and_proved_by_the_next_ru
     second.assert_code(0);
     second.assert_stdout(&format!("threshold {value} (tuned "));
     assert!(!second.stdout.contains("of many is too"), "{}", second.stdout);
-    // On a busy machine it may be undecided at some sizes.
-    second.assert_stdout("target `best >= 0.9` of auto: met");
-    assert!(!second.stdout.contains("missed"), "{}", second.stdout);
+    second.assert_stdout("target `best >= 0.9` of auto: met\n");
 }
