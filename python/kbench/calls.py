@@ -11,7 +11,7 @@ from typing import Any, Callable, Optional
 import numpy as np
 
 from .cuda import Span, Stopwatch
-from .data import Data, Operand
+from .data import Data, Operand, same_bits
 from .declare import Declined, Variant, names
 from .libraries import Library
 
@@ -54,8 +54,7 @@ class Site:
             array = self._inputs.get(operand.name)
             if array is None:
                 continue
-            here = self.library.bits(array, operand.element)
-            if not np.array_equal(here.view(np.uint8), self.data.input(operand).view(np.uint8)):
+            if not same_bits(self.library.bits(array, operand.element), self.data.input(operand)):
                 changed.append(operand.name)
                 del self._inputs[operand.name]
         return changed
@@ -120,10 +119,11 @@ class Subject:
         returned = self._write(result, arguments)
         return returned, self.site.changed_inputs()
 
-    def fetch(self) -> None:
-        """Writes the outputs of the last sample to where kbench sees them."""
+    def fetch(self, inputs: bool) -> list[str]:
+        """Writes the outputs of the last sample to where kbench sees them; gives inputs that were changed, if asked to."""
         result, arguments = self._last
         self._write(result, arguments)
+        return self.site.changed_inputs() if inputs else []
 
     def poison(self) -> None:
         """Gives outputs that are only written the content that they have in the file: what a sample leaves of it shows."""

@@ -22,6 +22,10 @@ DTYPES: dict[str, Any] = {
 }  # fmt: skip
 
 
+#: Words that are compared at once.
+PIECE = 1 << 16
+
+
 @dataclass(frozen=True)
 class Operand:
     """A number, or a sequence of numbers, at a place in the file."""
@@ -39,6 +43,20 @@ class Operand:
     @property
     def bytes(self) -> int:
         return self.count * np.dtype(DTYPES[self.element]).itemsize
+
+
+def same_bits(array: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays have the same bytes."""
+    bytes_, others = array.reshape(-1).view(np.uint8), other.reshape(-1).view(np.uint8)
+    if bytes_.size != others.size:
+        return False
+    # Words are compared faster than bytes, and pieces need no memory for what is found.
+    words = bytes_.size - bytes_.size % 8
+    whole, other_whole = bytes_[:words].view(np.uint64), others[:words].view(np.uint64)
+    pieces = (slice(begin, begin + PIECE) for begin in range(0, whole.size, PIECE))
+    return np.array_equal(bytes_[words:], others[words:]) and all(
+        np.array_equal(whole[piece], other_whole[piece]) for piece in pieces
+    )
 
 
 class Data:
@@ -95,7 +113,7 @@ class Data:
         changed = []
         for operand in self.read:
             own, shared = self.input(operand), self._bits(self._shared, operand)
-            if not np.array_equal(own.view(np.uint8), shared.view(np.uint8)):
+            if not same_bits(own, shared):
                 own[...] = shared
                 changed.append(operand.name)
         return changed

@@ -144,8 +144,9 @@ class Worker:
         watch = self._watch(subject.library)
         return {"reply": "sampled", **subject.on_device(watch, mode, per_batch, batches)}
 
-    def _fetch(self, request: dict[str, Any]) -> None:
-        self._subject(request).fetch()
+    def _fetch(self, request: dict[str, Any]) -> dict[str, Any]:
+        changed = self._subject(request).fetch(request.get("inputs", False))
+        return {"reply": "done", "changed_input": bool(changed)}
 
     # What they are about.
 

@@ -117,7 +117,7 @@ pub trait Operand: 'static {
         let _ = parts;
     }
     /// Appends its content as programs in other languages see it.
-    fn export(&self, parts: &mut Vec<Plain>) {
+    fn export<'a>(&'a self, parts: &mut Vec<Plain<'a>>) {
         parts.push(Plain::Opaque);
     }
     /// Takes over the content of the next part.
@@ -136,20 +136,22 @@ pub trait Operand: 'static {
 }
 
 /// The content of an operand as plain memory; nothing is handed to other programs here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Plain {
+pub enum Plain<'a> {
     /// Something that has no such form.
     Opaque,
+    /// There is nothing else.
+    #[doc(hidden)]
+    Never(&'a Infallible),
 }
 
-impl Plain {
+impl<'a> Plain<'a> {
     /// One number.
-    pub fn number<T: Element>(_: T) -> Self {
+    pub fn number<T: Element>(_: &'a T) -> Self {
         Plain::Opaque
     }
 
     /// A sequence of numbers.
-    pub fn numbers<T: Element>(_: &[T]) -> Self {
+    pub fn numbers<T: Element>(_: &'a [T]) -> Self {
         Plain::Opaque
     }
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::Assignment;
 use super::roster::{Roster, RosterCell};
-use super::run::{Run, WORKER_MEMORY};
+use super::run::Run;
 use super::session::{Guilty, Session};
 use crate::worker::{
     Block, LinkError, MOST_PARDONS, PROTOCOL, Preparation, Request, Visit, Visits,
@@ -225,7 +225,7 @@ impl<'a> Run<'a> {
             order_seed: self.assignment.order_seed,
             launch,
             cells: roster.requests(self.assignment.plan, self.assignment.checked),
-            memory: WORKER_MEMORY,
+            memory: self.memory,
             calibrate: None,
             device: self.assignment.device.clone(),
             timeout_seconds: self.assignment.timeout.as_secs_f64(),

@@ -14,6 +14,7 @@ use super::session::Session;
 use super::stage::{Caution, wants_samples};
 use super::{Assignment, Family, Isolation, Look, Measured, Onlooker, OpenCell, Outlook};
 use crate::check::Standing;
+use crate::environment::free_memory;
 use crate::kernel::Mode;
 use crate::order;
 use crate::watch::{Planned, Stage, Watch};
@@ -23,8 +24,10 @@ use crate::worker::{LinkError, Order, Preparation, Reply, Request, RowCalibratio
 /// goes on.
 const CALIBRATION_SHARE: f64 = 0.25;
 
-/// Data of the cells of one worker may take this many bytes together.
-pub(super) const WORKER_MEMORY: usize = 1 << 30;
+/// Data of the cells of one worker may take this many bytes together, or this share of the free memory if that is more. The
+/// more cells share a worker, the fewer processes and devices have to be started.
+const WORKER_MEMORY: usize = 1 << 30;
+const WORKER_SHARE: u64 = 24;
 
 /// Parts of the run after which the figures are looked at.
 const LOOKS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
@@ -48,6 +51,8 @@ pub(super) struct Run<'a> {
     /// Whether the worker of the current launch ended before its time.
     pub(super) is_broken: bool,
     order: Order,
+    /// Bytes that the data of the cells of one worker may take together.
+    pub(super) memory: usize,
     begun: Instant,
     end: Instant,
     /// Seconds by which the end may move for rows that would have fewer than five launches.
@@ -67,6 +72,8 @@ impl<'a> Run<'a> {
             rechecked: HashSet::new(),
             is_broken: false,
             order: Order::new(assignment.order_seed.rotate_left(17), 0),
+            memory: free_memory().map_or(0, |bytes| bytes / WORKER_SHARE).max(WORKER_MEMORY as u64)
+                as usize,
             begun,
             end: begun + assignment.time.min(A_YEAR),
             reserve: assignment.reserve.min(A_YEAR).as_secs_f64(),
@@ -398,7 +405,7 @@ impl<'a> Run<'a> {
         let mut taken = 0;
         for at in due {
             let bytes = self.cells[*at].bytes;
-            match batches.last_mut().filter(|_| taken + bytes <= WORKER_MEMORY) {
+            match batches.last_mut().filter(|_| taken + bytes <= self.memory) {
                 Some(batch) => batch.push(*at),
                 None => {
                     batches.push(vec![*at]);

@@ -84,6 +84,8 @@ pub struct Timed<'a> {
     pub caller: &'a Caller,
     /// As often as in a sample.
     pub calls: Calls,
+    /// Whether a call returns something.
+    pub returns: bool,
 }
 
 fn after_timing(reason: Reason) -> Reason {
@@ -423,16 +425,15 @@ impl Gate {
     fn check_precision(&self, returned: &[f64], data: &mut dyn CellData) -> Result<(), Reason> {
         let own = self.source.own_function.filter(|own| !own.implementation.is_device());
         let (Some(own), false) = (own, returned.is_empty()) else { return Ok(()) };
-        let results = data.export_outputs();
         if self.precision.get().is_none() {
+            let results: Vec<_> = data.export_outputs().iter().map(Plain::to_bytes).collect();
             data.reset();
             let routine = own.implementation.routine();
             let called = guard(|| routine.call(data, &Caller::Outside)).flatten();
             let called =
                 called.map_err(|fault| Reason::Definition { part: "the own function", fault })?;
             let _ = self.precision.set(called.roundoffs);
-            let bytes: Vec<Vec<u8>> = results.into_iter().map(Plain::into_bytes).collect();
-            data.import_outputs(&bytes);
+            data.import_outputs(&mut results.as_slice());
         }
         match self.precision.get().is_none_or(|known| known == returned) {
             true => Ok(()),
@@ -469,16 +470,12 @@ impl Gate {
     /// right only at first, or only when called once, is found. `reads` is the digest of the inputs.
     pub fn repeat(&self, timed: &mut Timed<'_>, reads: u64) -> Result<Repeated, Reason> {
         let inputs = self.inputs_digest(timed.data, reads);
-        self.prepare(timed.data, Poison::Second);
-        let fault = |fault| after_timing(Reason::Fault(fault));
-        let returned = guard(|| timed.routine.call(timed.data, timed.caller)).flatten();
-        let returned = returned.map_err(fault)?;
-        if let Some(failure) = returned.failure {
-            return Err(fault(Fault::Failed(failure)));
-        }
+        // What a sample's calls return on the host is not seen, nor whether they fail.
+        let is_called = timed.returns || timed.caller.is_host();
+        let returned = if is_called { self.called(timed)? } else { Returned::default() };
         // A sample of one call on the host would be the same once more.
         if timed.calls.total() > 1 || !timed.caller.is_host() {
-            self.sample(timed)?;
+            self.sample(timed, !is_called)?;
         }
         let data = &timed.data;
         if data.reads_fingerprint() != reads || returned.changed_input {
@@ -490,22 +487,37 @@ impl Gate {
         Ok(Repeated { returned: returned.parts, roundoffs, digest, outputs })
     }
 
+    /// One more call on poisoned outputs.
+    fn called(&self, timed: &mut Timed<'_>) -> Result<Returned, Reason> {
+        let fault = |fault| after_timing(Reason::Fault(fault));
+        self.prepare(timed.data, Poison::Second);
+        let returned = guard(|| timed.routine.call(timed.data, timed.caller)).flatten();
+        let returned = returned.map_err(fault)?;
+        match returned.failure {
+            Some(failure) => Err(fault(Fault::Failed(failure))),
+            None => Ok(returned),
+        }
+    }
+
     /// Takes one more sample of a variant that was found right in another mode, and tells whether its outputs are the same.
     pub fn repeats(&self, timed: &mut Timed<'_>, outputs: u64) -> Result<bool, Reason> {
-        self.sample(timed)?;
+        self.sample(timed, false)?;
         Ok(timed.data.writes_fingerprint() == outputs)
     }
 
-    /// One more sample on poisoned outputs.
-    fn sample(&self, timed: &mut Timed<'_>) -> Result<(), Reason> {
+    /// One more sample on poisoned outputs, which must have kept the inputs if they are looked at.
+    fn sample(&self, timed: &mut Timed<'_>, inputs: bool) -> Result<(), Reason> {
         let fault = |fault| after_timing(Reason::Fault(fault));
-        let Timed { routine, data, caller, calls } = timed;
+        let Timed { routine, data, caller, calls, .. } = timed;
         self.prepare(*data, Poison::First);
         // The outputs of a kernel that goes on from its last result are known after one call only.
         let calls = if self.kernel.in_place == InPlace::Reuse { Calls::once(1) } else { *calls };
         guard(|| routine.sample(*data, calls, caller)).flatten().map_err(fault)?;
-        guard(|| routine.fetch(*data, caller)).flatten().map_err(fault)?;
-        Ok(())
+        let fetched = guard(|| routine.fetch(*data, caller, inputs)).flatten().map_err(fault)?;
+        match fetched.changed_input {
+            true => Err(after_timing(Reason::ChangedInput)),
+            false => Ok(()),
+        }
     }
 
     /// Compares what a variant gave after it was timed with what should come out.

@@ -93,6 +93,7 @@ fn a_variant_repeats_its_outputs_or_does_not() {
         data: data.as_mut(),
         caller: &Caller::Outside,
         calls: Calls::once(10),
+        returns: false,
     };
     let reads = timed.data.reads_fingerprint();
     let repeated = gate.repeat(&mut timed, reads).unwrap_or_else(|reason| panic!("{reason}"));
@@ -114,6 +115,7 @@ fn an_input_that_is_changed_only_while_calls_are_timed_is_found_afterwards() {
         data: data.as_mut(),
         caller: &Caller::Outside,
         calls: Calls::once(10),
+        returns: false,
     };
     let reads = timed.data.reads_fingerprint();
     let found = gate.repeat(&mut timed, reads).err().expect("an input is changed").to_string();

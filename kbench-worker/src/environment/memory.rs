@@ -6,7 +6,7 @@ use super::container::folders;
 use super::root::Root;
 
 /// Bytes that could be had now without taking them from others; none where nobody tells.
-pub(crate) fn free_memory() -> Option<u64> {
+pub fn free_memory() -> Option<u64> {
     free(&Root::machine())
 }
 

@@ -17,7 +17,7 @@ pub use build::{target_name, this_program};
 pub use container::Container;
 pub use doubt::Conduct;
 pub use load::{CpuTimes, Usage};
-pub(crate) use memory::free_memory;
+pub use memory::free_memory;
 pub use processor::Caches;
 pub use throttle::Throttling;
 

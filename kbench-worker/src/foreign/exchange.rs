@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::message::HeldOperand;
 use crate::kernel::{InPlace, KernelEntry};
-use crate::value::Plain;
+use crate::value::{Content, Parts, Plain};
 
 /// Every operand begins at a multiple of this: a page.
 const PAGE: u64 = 4096;
@@ -30,7 +30,7 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Puts operands into a new file: in memory if there is room for them, or else wherever temporary files are.
-    pub(super) fn of(kernel: &'static KernelEntry, parts: [Vec<Plain>; 2]) -> io::Result<Self> {
+    pub(super) fn of(kernel: &'static KernelEntry, parts: [Vec<Plain<'_>>; 2]) -> io::Result<Self> {
         let named = named(kernel, parts)?;
         let folders = [PathBuf::from(IN_MEMORY), std::env::temp_dir()];
         let mut last = None;
@@ -44,7 +44,7 @@ impl Exchange {
             .unwrap_or_else(|| io::Error::new(ErrorKind::NotFound, "there is no folder for it")))
     }
 
-    fn within(folder: &Path, named: &[Named], in_place: InPlace) -> io::Result<Self> {
+    fn within(folder: &Path, named: &[Named<'_>], in_place: InPlace) -> io::Result<Self> {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = folder.join(format!("kbench-{}-{number}", std::process::id()));
@@ -55,17 +55,17 @@ impl Exchange {
         let path = without_name(&file, path);
         let mut exchange = Exchange { file, path, operands: Vec::new(), written: Vec::new() };
         let mut offset = 0;
-        for Named { name, element, length, bytes, written } in named {
+        for Named { name, element, length, content, written } in named {
             let (element, length, written) = (*element, *length, *written);
             // What is only written has no content that matters.
             if !written || in_place != InPlace::No {
-                exchange.write(offset, bytes)?;
+                exchange.write(offset, content.as_ref())?;
             }
             exchange.operands.push(HeldOperand { name, element, length, offset, written });
             if written {
-                exchange.written.push((offset, bytes.len()));
+                exchange.written.push((offset, content.bytes()));
             }
-            offset = (offset + bytes.len() as u64).next_multiple_of(PAGE);
+            offset = (offset + content.bytes() as u64).next_multiple_of(PAGE);
         }
         // A mapping reaches to the end of a page, and an empty file cannot be mapped.
         exchange.file.set_len(offset.max(PAGE))?;
@@ -83,10 +83,15 @@ impl Exchange {
         let _ = remove_file(&self.path);
     }
 
-    fn write(&self, offset: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, offset: u64, content: &dyn Content) -> io::Result<()> {
         let mut file = &self.file;
         file.seek(SeekFrom::Start(offset))?;
-        file.write_all(bytes)
+        let mut outcome = Ok(());
+        content.read(&mut |piece| {
+            outcome = file.write_all(piece);
+            outcome.is_ok()
+        });
+        outcome
     }
 
     /// Some bytes of it.
@@ -102,18 +107,40 @@ impl Exchange {
     }
 
     /// Gives the outputs some content.
-    pub(super) fn write_outputs(&self, parts: &[Plain]) -> io::Result<()> {
+    pub(super) fn write_outputs(&self, parts: &[Plain<'_>]) -> io::Result<()> {
         for ((offset, _), part) in self.written.iter().zip(parts) {
-            if let Plain::Number { bytes, .. } | Plain::Numbers { bytes, .. } = part {
-                self.write(*offset, bytes)?;
+            if let Plain::Numbers { content, .. } = part {
+                self.write(*offset, content.as_ref())?;
             }
         }
         Ok(())
     }
 
     /// The content of the outputs.
-    pub(super) fn read_outputs(&self) -> io::Result<Vec<Vec<u8>>> {
-        self.written.iter().map(|(offset, bytes)| self.read(*offset, *bytes)).collect()
+    pub(super) fn outputs(&self) -> WrittenParts<'_> {
+        WrittenParts { exchange: self, error: None }
+    }
+}
+
+/// Outputs in a file, as another program has left them.
+pub(super) struct WrittenParts<'a> {
+    exchange: &'a Exchange,
+    /// Why they could not be read.
+    pub(super) error: Option<io::Error>,
+}
+
+impl Parts for WrittenParts<'_> {
+    fn bytes(&self, part: usize) -> Option<usize> {
+        self.exchange.written.get(part).map(|(_, bytes)| *bytes)
+    }
+
+    fn read(&mut self, part: usize, offset: usize, into: &mut [u8]) -> bool {
+        let Some((begin, _)) = self.exchange.written.get(part) else { return false };
+        let mut file = &self.exchange.file;
+        let read =
+            file.seek(SeekFrom::Start(begin + offset as u64)).and_then(|_| file.read_exact(into));
+        self.error = read.err();
+        self.error.is_none()
     }
 }
 
@@ -142,16 +169,19 @@ fn without_name(_: &File, path: PathBuf) -> PathBuf {
 }
 
 /// An operand with its name.
-struct Named {
+struct Named<'a> {
     name: &'static str,
     element: &'static str,
     length: Option<usize>,
-    bytes: Vec<u8>,
+    content: Box<dyn Content + 'a>,
     written: bool,
 }
 
 /// Operands with their names: those that are read, and those that are written.
-fn named(kernel: &'static KernelEntry, [reads, writes]: [Vec<Plain>; 2]) -> io::Result<Vec<Named>> {
+fn named<'a>(
+    kernel: &'static KernelEntry,
+    [reads, writes]: [Vec<Plain<'a>>; 2],
+) -> io::Result<Vec<Named<'a>>> {
     let is_written = |name: &&'static str| kernel.outputs.contains(name);
     let (outputs, inputs): (Vec<&str>, Vec<&str>) =
         kernel.parameters.iter().copied().partition(is_written);
@@ -163,11 +193,8 @@ fn named(kernel: &'static KernelEntry, [reads, writes]: [Vec<Plain>; 2]) -> io::
     let reads = inputs.into_iter().zip(reads).map(|(name, part)| (name, part, false));
     let writes = outputs.into_iter().zip(writes).map(|(name, part)| (name, part, true));
     let named = |(name, part, written)| match part {
-        Plain::Number { element, bytes } => {
-            Some(Ok(Named { name, element, length: None, bytes, written }))
-        }
-        Plain::Numbers { element, bytes, length } => {
-            Some(Ok(Named { name, element, length: Some(length), bytes, written }))
+        Plain::Numbers { element, length, content } => {
+            Some(Ok(Named { name, element, length, content, written }))
         }
         // Who does not ask for it does not miss it.
         Plain::Opaque if !written => None,

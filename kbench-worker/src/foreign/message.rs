@@ -25,7 +25,7 @@ pub(super) enum Ask<'a> {
     /// Time calls of a variant.
     Sample(SampleAsked<'a>),
     /// Write the outputs of the last sample where they belong.
-    Fetch(Target<'a>),
+    Fetch(FetchAsked<'a>),
     /// Forget some data.
     Release { data: u64 },
 }
@@ -112,6 +112,15 @@ pub(super) struct SampleAsked<'a> {
     pub(super) poisoned: bool,
 }
 
+/// What is wanted of the last sample.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct FetchAsked<'a> {
+    #[serde(flatten)]
+    pub(super) target: Target<'a>,
+    /// Whether it is to be told if inputs are not as they were.
+    pub(super) inputs: bool,
+}
+
 /// What a foreign worker answers.
 #[derive(Clone, Debug)]
 pub(super) enum Answer {
@@ -124,10 +133,7 @@ pub(super) enum Answer {
     /// Calls were timed.
     Sampled(SampledCalls),
     /// What was asked for is done.
-    Done {
-        /// Whether the process can be forked from now on.
-        forks: bool,
-    },
+    Done(Finish),
     /// It went wrong.
     Failed {
         failure: String,
@@ -151,11 +157,22 @@ impl Answer {
             Answer::Variant(_) => "variant",
             Answer::Called(_) => "called",
             Answer::Sampled(_) => "sampled",
-            Answer::Done { .. } => "done",
+            Answer::Done(_) => "done",
             Answer::Failed { .. } => "failed",
             Answer::Declined { .. } => "declined",
         }
     }
+}
+
+/// What is to be known of something that is done.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+pub(super) struct Finish {
+    /// Whether the process can be forked from now on.
+    #[serde(default)]
+    pub(super) forks: bool,
+    /// Whether the calls of the last sample changed something that they should only read.
+    #[serde(default)]
+    pub(super) changed_input: bool,
 }
 
 /// What one call did besides writing its outputs.

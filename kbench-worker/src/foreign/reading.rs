@@ -12,12 +12,6 @@ struct About {
 }
 
 #[derive(Deserialize)]
-struct Finish {
-    #[serde(default)]
-    forks: bool,
-}
-
-#[derive(Deserialize)]
 struct Failure {
     failure: String,
     #[serde(default)]
@@ -41,10 +35,7 @@ impl Answer {
             "variant" => Answer::Variant(read(&line)?),
             "called" => Answer::Called(read(&line)?),
             "sampled" => Answer::Sampled(read(&line)?),
-            "done" => {
-                let Finish { forks } = read(&line)?;
-                Answer::Done { forks }
-            }
+            "done" => Answer::Done(read(&line)?),
             "failed" => {
                 let Failure { failure, ends } = read(&line)?;
                 Answer::Failed { failure, ends }

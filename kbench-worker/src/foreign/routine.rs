@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 use super::ForeignWorker;
 use super::exchange::Exchange;
 use super::message::{
-    Answer, Ask, CalledOnce, HeldData, SampleAsked, SampledCalls, Target, in_place,
+    Answer, Ask, CalledOnce, FetchAsked, Finish, HeldData, SampleAsked, SampledCalls, Target,
+    in_place,
 };
 use crate::cuda::DeviceReading;
 use crate::kernel::{
-    Backend, Caller, Calls, CellData, Fault, Foreign, InPlace, KernelEntry, Limits, Mode, Returned,
-    Routine, Sampled,
+    Backend, Caller, Calls, CellData, Fault, Fetched, Foreign, InPlace, KernelEntry, Limits, Mode,
+    Returned, Routine, Sampled,
 };
 use crate::value::{Fingerprint, elements_of};
 
@@ -153,11 +154,19 @@ impl Routine for ForeignRoutine {
         Limits::on_device(mode(caller), self.queue.min(fresh))
     }
 
-    fn fetch(&self, data: &mut dyn CellData, caller: &Caller) -> Result<(), Fault> {
+    fn fetch(
+        &self,
+        data: &mut dyn CellData,
+        caller: &Caller,
+        inputs: bool,
+    ) -> Result<Fetched, Fault> {
         let (number, exchange) = self.hold(data)?;
-        let ask = Ask::Fetch(self.target(number, caller));
+        let ask = Ask::Fetch(FetchAsked { target: self.target(number, caller), inputs });
         match self.worker.ask(&ask)? {
-            Answer::Done { .. } => self.import(data, &exchange),
+            Answer::Done(Finish { changed_input, .. }) => {
+                self.import(data, &exchange)?;
+                Ok(Fetched { changed_input })
+            }
             other => Err(self.worker.astray(&ask, &other)),
         }
     }
@@ -203,7 +212,7 @@ impl ForeignRoutine {
             operands: exchange.operands.clone(),
         });
         match self.worker.ask(&ask)? {
-            Answer::Done { .. } => exchange.hide(),
+            Answer::Done(_) => exchange.hide(),
             other => return Err(self.worker.astray(&ask, &other)),
         }
         let exchange = Rc::new(exchange);
@@ -214,13 +223,16 @@ impl ForeignRoutine {
     }
 
     fn import(&self, data: &mut dyn CellData, exchange: &Exchange) -> Result<(), Fault> {
-        let outputs = exchange.read_outputs().map_err(|error| self.lost_file(&error))?;
-        match data.import_outputs(&outputs) {
-            true => Ok(()),
-            false => Err(Fault::Declined(
-                "an output of the kernel is of a type that other languages cannot write".into(),
-            )),
+        let mut outputs = exchange.outputs();
+        if data.import_outputs(&mut outputs) {
+            return Ok(());
         }
+        Err(match outputs.error {
+            Some(error) => self.lost_file(&error),
+            None => Fault::Declined(
+                "an output of the kernel is of a type that other languages cannot write".into(),
+            ),
+        })
     }
 
     fn returned(&self, called: &CalledOnce, exchange: &Exchange) -> Result<Returned, Fault> {

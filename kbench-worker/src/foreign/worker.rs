@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use super::message::{Answer, Ask, Target};
+use super::message::{Answer, Ask, Finish, Target};
 use super::partner::{Partner, Server, Trouble};
 use super::{Announcement, FOREIGN_PROTOCOL, ForeignProgram, Place};
 use crate::kernel::Fault;
@@ -75,7 +75,7 @@ impl ForeignWorker {
                     _ => {}
                 }
             });
-        let forks = matches!(answer, Ok(Answer::Done { forks: true }));
+        let forks = matches!(answer, Ok(Answer::Done(Finish { forks: true, .. })));
         let is_done = |answer| done(answer, &Ask::Announce).map_err(|why| self.fault(why));
         let unavailable = answer.and_then(is_done).err().map(|why| why.to_string());
         if unavailable.is_some() {
@@ -275,7 +275,7 @@ impl ForeignWorker {
 /// What an answer means to something that is either done or not.
 fn done(answer: Answer, ask: &Ask<'_>) -> Result<(), Trouble> {
     match answer {
-        Answer::Done { .. } => Ok(()),
+        Answer::Done(_) => Ok(()),
         answer => Err(unexpected(ask, &answer)),
     }
 }

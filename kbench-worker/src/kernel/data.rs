@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::Kernel;
 use super::device::Resident;
-use crate::value::{Fingerprint, Operand, Plain, PlainBytes, Poison, with_seed};
+use crate::value::{Fingerprint, Operand, Parts, Plain, PlainBytes, Poison, with_seed};
 
 /// What a call produced: one vector for every `&mut` parameter, then the return value's.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -66,11 +66,11 @@ pub trait CellData {
     /// Whether an output shares memory with another operand.
     fn overlaps(&self) -> bool;
     /// What programs in other languages see of the inputs, and of the outputs as they were made.
-    fn export(&self) -> [Vec<Plain>; 2];
+    fn export(&self) -> [Vec<Plain<'_>>; 2];
     /// What they see of the outputs as they are.
-    fn export_outputs(&self) -> Vec<Plain>;
+    fn export_outputs(&self) -> Vec<Plain<'_>>;
     /// Gives the outputs the content that such a program has written; gives whether it fits.
-    fn import_outputs(&mut self, parts: &[Vec<u8>]) -> bool;
+    fn import_outputs(&mut self, parts: &mut dyn Parts) -> bool;
     /// What others keep about this data, until it is given back.
     fn attachments(&mut self) -> &mut Vec<Box<dyn Any>>;
     /// The same data on a device.
@@ -236,20 +236,20 @@ impl<K: Kernel> CellData for Data<K> {
         any_overlap(&reads, &writes)
     }
 
-    fn export(&self) -> [Vec<Plain>; 2] {
+    fn export(&self) -> [Vec<Plain<'_>>; 2] {
         let (mut reads, mut initial) = (Vec::new(), Vec::new());
         self.reads.export(&mut reads);
         self.initial.export(&mut initial);
         [reads, initial]
     }
 
-    fn export_outputs(&self) -> Vec<Plain> {
+    fn export_outputs(&self) -> Vec<Plain<'_>> {
         let mut parts = Vec::new();
         self.writes.export(&mut parts);
         parts
     }
 
-    fn import_outputs(&mut self, parts: &[Vec<u8>]) -> bool {
+    fn import_outputs(&mut self, parts: &mut dyn Parts) -> bool {
         self.resident.stale = Stale::Content;
         self.is_poisoned = false;
         self.writes.import(&mut PlainBytes::of(parts))

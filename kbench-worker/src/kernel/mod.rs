@@ -30,7 +30,7 @@ pub(crate) use fault::{
 };
 pub use mode::Mode;
 pub use routine::{
-    Caller, Foreign, Implementation, Limits, Returned, Routine, Sampled, parallel, serial,
+    Caller, Fetched, Foreign, Implementation, Limits, Returned, Routine, Sampled, parallel, serial,
 };
 pub use timed::{Calls, empty_turn};
 

@@ -139,6 +139,13 @@ pub struct Returned {
     pub roundoffs: Vec<f64>,
 }
 
+/// What a sample elsewhere has left, besides its results.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fetched {
+    /// Whether it changed something there that it should only read.
+    pub changed_input: bool,
+}
+
 /// One variant, ready to be called on the data of its kernel.
 ///
 /// Every method expects data made by the definition of the same kernel type.
@@ -159,10 +166,15 @@ pub trait Routine {
         Limits::NONE
     }
 
-    /// Brings the results of the last sample to where the gate looks for them.
-    fn fetch(&self, data: &mut dyn CellData, caller: &Caller) -> Result<(), Fault> {
-        let _ = (data, caller);
-        Ok(())
+    /// Brings the results of the last sample to where the gate looks for them; compares the inputs there if asked to.
+    fn fetch(
+        &self,
+        data: &mut dyn CellData,
+        caller: &Caller,
+        inputs: bool,
+    ) -> Result<Fetched, Fault> {
+        let _ = (data, caller, inputs);
+        Ok(Fetched::default())
     }
 
     /// What is to be known of calls on a device besides their times; none for those on a processor.

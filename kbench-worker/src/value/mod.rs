@@ -22,7 +22,7 @@ pub use half::{bf16, f16};
 pub use lend::{Lend, Lent};
 pub use operand::{Fingerprint, Operand};
 pub use oracle::{Oracle, OracleArgument};
-pub use plain::{Plain, PlainBytes, elements_of};
+pub use plain::{Content, Parts, Plain, PlainBytes, elements_of};
 pub use splitmix::SplitMix;
 
 pub use random::{

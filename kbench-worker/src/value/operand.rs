@@ -52,7 +52,7 @@ pub trait Operand: 'static {
     }
 
     /// Appends its content as programs in other languages see it: one part for a number or a sequence of numbers.
-    fn export(&self, parts: &mut Vec<Plain>) {
+    fn export<'a>(&'a self, parts: &mut Vec<Plain<'a>>) {
         parts.push(Plain::Opaque);
     }
 
@@ -163,8 +163,8 @@ macro_rules! scalar_operand {
             fn roundoffs(&self, parts: &mut Vec<f64>) {
                 parts.push(<$type as Element>::ROUNDOFF);
             }
-            fn export(&self, parts: &mut Vec<Plain>) {
-                parts.push(Plain::number(*self));
+            fn export<'a>(&'a self, parts: &mut Vec<Plain<'a>>) {
+                parts.push(Plain::number(self));
             }
             fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
                 parts.next_into(std::slice::from_mut(self))
@@ -211,7 +211,7 @@ macro_rules! slice_operand {
             fn roundoffs(&self, parts: &mut Vec<f64>) {
                 parts.push(T::ROUNDOFF);
             }
-            fn export(&self, parts: &mut Vec<Plain>) {
+            fn export<'a>(&'a self, parts: &mut Vec<Plain<'a>>) {
                 parts.push(Plain::numbers(self));
             }
             fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
@@ -329,7 +329,7 @@ macro_rules! tuple_operand {
                 let ($($name,)*) = self;
                 $($name.roundoffs(parts);)*
             }
-            fn export(&self, parts: &mut Vec<Plain>) {
+            fn export<'a>(&'a self, parts: &mut Vec<Plain<'a>>) {
                 let ($($name,)*) = self;
                 $($name.export(parts);)*
             }

@@ -10,7 +10,7 @@ use super::subject::{Subject, SubjectRow, TimedOutputs};
 use crate::check::{Expected, Gate, Reason, Timed};
 use crate::cuda::DeviceFigures;
 use crate::gauge::Counters;
-use crate::kernel::{Backend, Calls, CellData, Fault, Mode, VariantEntry};
+use crate::kernel::{Backend, CellData, Fault, Mode, VariantEntry};
 use crate::plan::Size;
 
 impl Worker<'_> {
@@ -36,7 +36,7 @@ impl Worker<'_> {
                     true => announce(&self.vigil, Place { cell, row: None }, say),
                     false => say(Reply::Called),
                 };
-                let found = review.look(subject, row, calibration.calls, &mut tell);
+                let found = review.look(subject, row, &calibration, &mut tell);
                 self.ledger.note((cell, row));
                 if let Err(reason) = found {
                     review.reads = None;
@@ -171,7 +171,7 @@ impl Review {
         &mut self,
         subject: &mut Subject,
         row: usize,
-        calls: Calls,
+        calibration: &RowCalibration,
         tell: &mut Tell<'_>,
     ) -> Result<(), Reason> {
         let Subject { size, data, rows, reads: reads_before, .. } = subject;
@@ -188,7 +188,8 @@ impl Review {
             None => {}
         }
         let (routine, caller) = (callable.routine.as_ref(), &callable.caller);
-        let mut timed = Timed { routine, data, caller, calls };
+        let (calls, returns) = (calibration.calls, calibration.returned_bytes > 0);
+        let mut timed = Timed { routine, data, caller, calls, returns };
         let same = self.right.iter().find(|(of, _)| std::ptr::eq(*of, *variant));
         if let Some((_, outputs)) = same
             && self.gate.repeats(&mut timed, *outputs)?

@@ -20,7 +20,7 @@ use self::resident::{fresh_copies, look_for_trespass, renew, settle};
 use self::transfers::transfers;
 use self::variant::{Variant, VariantOf};
 use super::data::Stale;
-use super::routine::{Limits, Sampled, returned};
+use super::routine::{Fetched, Limits, Sampled, returned};
 use super::{Caller, Calls, CellData, Fault, InPlace, Kernel, Mode, Returned, Routine};
 use crate::cuda::{
     DeviceArguments, DeviceFigures, DeviceReading, Gpu, GpuError, Graph, MOST_QUEUED, Profiler,
@@ -126,15 +126,22 @@ impl Routine for Device {
         Limits::on_device(mode, queued.min(fresh))
     }
 
-    fn fetch(&self, data: &mut dyn CellData, caller: &Caller) -> Result<(), Fault> {
+    fn fetch(
+        &self,
+        data: &mut dyn CellData,
+        caller: &Caller,
+        inputs: bool,
+    ) -> Result<Fetched, Fault> {
         let (stopwatch, mode) = on_device(caller)?;
         let gpu = stopwatch.gpu();
         look_for_trespass(gpu, self.variant.parameters(), data.resident())?;
-        if mode == Mode::EndToEnd {
-            return Ok(()); // its results are on the host already
+        let changed_input = inputs && !self.variant.kept(gpu, data)?;
+        // End to end, results are on the host already.
+        if mode != Mode::EndToEnd {
+            let last = data.resident().last;
+            self.variant.fetch(gpu, data, last)?;
         }
-        let last = data.resident().last;
-        Ok(self.variant.fetch(gpu, data, last)?)
+        Ok(Fetched { changed_input })
     }
 
     fn figures(
