@@ -472,7 +472,7 @@ impl Gate {
         let inputs = self.inputs_digest(timed.data, reads);
         // What a sample's calls return on the host is not seen, nor whether they fail.
         let is_called = timed.returns || timed.caller.is_host();
-        let returned = if is_called { self.called(timed)? } else { Returned::default() };
+        let returned = if is_called { self.called(timed)? } else { Returned::nothing() };
         // A sample of one call on the host would be the same once more.
         if timed.calls.total() > 1 || !timed.caller.is_host() {
             self.sample(timed, !is_called)?;

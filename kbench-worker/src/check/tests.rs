@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::kernel::{
-    Caller, Calls, Erased, Implementation, Kernel, KernelEntry, Routine, Sizes, Values,
+    Caller, Calls, Erased, Implementation, Kernel, KernelEntry, Mode, Routine, Sizes, Values,
     VariantEntry, serial,
 };
 use crate::plan::Size;
@@ -100,6 +100,25 @@ fn a_variant_repeats_its_outputs_or_does_not() {
     let outputs = repeated.outputs;
     assert!(gate.repeats(&mut timed, outputs).is_ok_and(|is_same| is_same));
     assert!(gate.repeats(&mut timed, !outputs).is_ok_and(|is_same| !is_same));
+}
+
+/// Where a call copies everything there and back, the sample by itself is to show what the check saw.
+#[test]
+fn a_variant_elsewhere_that_returns_nothing_is_known_by_its_sample_alone() {
+    let (variant, size) = (base(), Size::of([16]));
+    let mut gate = Gate::new(variant.kernel, None, 1);
+    let check = gate.check_size(variant, &size, &mut |_| {});
+    assert!(check.digest.is_some(), "{:?}", check.outcome);
+    let routine = variant.implementation.routine();
+    let mut data = variant.kernel.definition.data(&size.values, 1);
+    for caller in [Caller::Outside, Caller::Foreign(Mode::Warm, None)] {
+        let (data, caller) = (data.as_mut(), &caller);
+        let calls = Calls::once(10);
+        let mut timed = Timed { routine: routine.as_ref(), data, caller, calls, returns: false };
+        let reads = timed.data.reads_fingerprint();
+        let repeated = gate.repeat(&mut timed, reads).unwrap_or_else(|reason| panic!("{reason}"));
+        assert_eq!(Some(repeated.digest), check.digest);
+    }
 }
 
 #[test]

@@ -139,6 +139,13 @@ pub struct Returned {
     pub roundoffs: Vec<f64>,
 }
 
+impl Returned {
+    /// What a call returned that returns nothing.
+    pub fn nothing() -> Self {
+        Returned { fingerprint: Fingerprint::default().value(), ..Returned::default() }
+    }
+}
+
 /// What a sample elsewhere has left, besides its results.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fetched {
