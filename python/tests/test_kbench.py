@@ -18,7 +18,7 @@ import numpy as np  # noqa: E402
 from kbench import Declined, declare, variant  # noqa: E402
 from kbench.calls import Site, Subject  # noqa: E402
 from kbench.cuda import Span  # noqa: E402
-from kbench.data import Data  # noqa: E402
+from kbench.data import PIECE, Data, same_bits  # noqa: E402
 from kbench.libraries import Library  # noqa: E402
 from kbench.serve import PROTOCOL, Worker  # noqa: E402
 
@@ -115,6 +115,30 @@ class Calls(unittest.TestCase):
             self.assertEqual(workshop.call(name, "fetch")["reply"], "done")
             self.assertEqual(workshop.y, [2, 4, 6])
         self.assertEqual(workshop.ask("release", data=1)["reply"], "done")
+
+    def test_an_input_that_a_sample_changes_is_told_if_asked_for(self):
+        workshop = Workshop()
+
+        def spoil(x, y):
+            y[:] = x
+            x[1] = 7
+
+        variant(of="scale", name="numpy", backend="serial")(spoil)
+        workshop.begin().sample()
+        self.assertFalse(workshop.call(request="fetch", inputs=False)["changed_input"])
+        self.assertTrue(workshop.call(request="fetch", inputs=True)["changed_input"])
+        self.assertFalse(workshop.call(request="fetch", inputs=True)["changed_input"], "it was put right")
+
+    def test_every_bit_of_an_array_counts(self):
+        for count in (0, 1, 3, 8, 2 * PIECE + 5):
+            array = np.arange(count, dtype=np.float32)
+            self.assertTrue(same_bits(array, array.copy()), count)
+            for place in {0, count // 2, count - 1} if count else ():
+                other = array.copy()
+                other.view(np.uint32)[place] ^= 1
+                self.assertFalse(same_bits(array, other), (count, place))
+        self.assertFalse(same_bits(np.zeros(2), np.zeros(3)))
+        self.assertFalse(same_bits(np.zeros(3), -np.zeros(3)))
 
     def test_what_is_no_operand_is_appended_to_the_file(self):
         workshop = Workshop()
