@@ -174,7 +174,13 @@ class Torch(Library):
 
     def is_same_memory(self, array, other):
         both = isinstance(array, self.torch.Tensor) and isinstance(other, self.torch.Tensor)
-        return both and array.numel() > 0 and array.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+        return both and array.numel() > 0 and self._begin(array) == self._begin(other)
+
+    def _begin(self, array):
+        """Where the memory of a tensor begins; of a sparse one, that of its values."""
+        if array.layout != self.torch.strided:
+            array = array._values() if array.layout == self.torch.sparse_coo else array.values()
+        return array.untyped_storage().data_ptr()
 
     def is_spread(self, array):
         if not isinstance(array, self.torch.Tensor):

@@ -121,7 +121,7 @@ class Calls(unittest.TestCase):
 
         def spoil(x, y):
             y[:] = x
-            x[1] = 7
+            x.base[1] = 7  # what is handed over cannot be written to
 
         variant(of="scale", name="numpy", backend="serial")(spoil)
         workshop.begin().sample()
