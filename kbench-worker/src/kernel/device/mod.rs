@@ -16,7 +16,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::time::Instant;
 
-use self::resident::{fresh_copies, look_for_trespass, renew, settle};
+use self::resident::{Beside, fresh_copies, look_for_trespass, renew, settle};
 use self::transfers::transfers;
 use self::variant::{Variant, VariantOf};
 use super::data::Stale;
@@ -86,7 +86,7 @@ impl Routine for Device {
             return Ok(returned);
         }
         gpu.synchronize()?;
-        look_for_trespass(gpu, self.variant.parameters(), data.resident())?;
+        look_for_trespass(gpu, self.variant.parameters(), data.resident(), Beside::All)?;
         returned.changed_input = !self.variant.kept(gpu, data)?;
         self.variant.fetch(gpu, data, None)?;
         Ok(returned)
@@ -134,7 +134,7 @@ impl Routine for Device {
     ) -> Result<Fetched, Fault> {
         let (stopwatch, mode) = on_device(caller)?;
         let gpu = stopwatch.gpu();
-        look_for_trespass(gpu, self.variant.parameters(), data.resident())?;
+        look_for_trespass(gpu, self.variant.parameters(), data.resident(), Beside::Own)?;
         let changed_input = inputs && !self.variant.kept(gpu, data)?;
         // End to end, results are on the host already.
         if mode != Mode::EndToEnd {

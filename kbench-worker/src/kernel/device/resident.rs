@@ -1,5 +1,7 @@
 //! The data of a cell on the device, and how it is kept in step with the host's.
 
+use std::ops::Range;
+
 use super::super::data::Stale;
 use super::super::{CellData, Fault};
 use super::variant::Variant;
@@ -16,6 +18,8 @@ pub struct Resident {
     initial: Vec<Box<dyn Held>>,
     /// Fresh outputs for kernels that work in place.
     pub(super) copies: Vec<Vec<Box<dyn Held>>>,
+    /// Numbers of the arrays of these.
+    copied: Vec<Range<u64>>,
     /// The copy that was written last, when one was.
     pub(super) last: Option<usize>,
     /// Times of the copies between host and device that a call needs, once they were measured.
@@ -119,17 +123,32 @@ pub(super) fn renew(
 
 /// As many fresh outputs as there are calls.
 pub(super) fn fresh_copies(gpu: &Gpu, device: &mut Resident, calls: u64) -> GpuResult<()> {
-    let Resident { initial, copies, last, .. } = device;
+    let Resident { initial, copies, copied, last, .. } = device;
     for copy in copies.iter_mut().take(calls as usize) {
         for (value, initial) in copy.iter_mut().zip(initial.iter_mut()) {
             value.assign(initial.as_mut(), gpu)?;
         }
     }
-    while copies.len() < calls as usize {
-        copies.push(initial.iter().map(|value| value.duplicate(gpu)).collect::<GpuResult<_>>()?);
+    if copies.len() < calls as usize {
+        let first = gpu.next_array();
+        let duplicate =
+            || -> GpuResult<_> { initial.iter().map(|value| value.duplicate(gpu)).collect() };
+        for _ in copies.len()..calls as usize {
+            copies.push(duplicate()?);
+        }
+        copied.push(first..gpu.next_array());
     }
     *last = (calls as usize).checked_sub(1);
     gpu.synchronize()
+}
+
+/// Where it is looked for what was written beside an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// Beside all arrays on the device.
+    All,
+    /// Beside those of the cell: whoever runs past the end of one comes there first.
+    Own,
 }
 
 /// Fails when something was written beside an array.
@@ -137,8 +156,14 @@ pub(super) fn look_for_trespass(
     gpu: &Gpu,
     parameters: &[&str],
     resident: &Resident,
+    beside: Beside,
 ) -> Result<(), Fault> {
-    let Some(trespass) = gpu.trespass()? else { return Ok(()) };
+    let is_own = |array: u64| {
+        let slots = resident.slots.iter().map(|slot| &slot.arrays);
+        slots.chain(&resident.copied).any(|arrays| arrays.contains(&array))
+    };
+    let is_meant = |array: u64| beside == Beside::All || is_own(array);
+    let Some(trespass) = gpu.trespass(&is_meant)? else { return Ok(()) };
     let owner = resident.slots.iter().position(|slot| slot.arrays.contains(&trespass.array));
     let name = match owner.and_then(|slot| parameters.get(slot)) {
         Some(name) => format!("`{name}`"),
