@@ -3,7 +3,7 @@
 use super::curve::{Curve, Point};
 use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
 use crate::check::Standing;
-use crate::infer::{Comparison, Observations, compare};
+use crate::infer::{Comparison, Noises, Observations, compare_among};
 use crate::kernel::{KernelEntry, Mode, Threshold, VariantEntry, guard};
 use crate::measure::Pass;
 use crate::order;
@@ -124,7 +124,7 @@ fn pairs(cells: &[&Cell]) -> Vec<(Row, Row)> {
 
 impl Contest {
     /// Takes over what a pass found about it.
-    pub(super) fn learn(&mut self, pass: &Pass, origin: Origin) {
+    pub(super) fn learn(&mut self, pass: &Pass, noises: &Noises, origin: Origin) {
         for (index, cell) in pass.plan.cells.iter().enumerate() {
             if !std::ptr::eq(cell.kernel, self.kernel) {
                 continue;
@@ -134,7 +134,7 @@ impl Contest {
             if self.has_failed(pass, index) {
                 self.broken.get_or_insert(size);
             } else if self.evidence.iter().all(|known| known.position != position)
-                && let Some(comparison) = self.compared(pass, index)
+                && let Some(comparison) = self.compared(pass, index, noises)
                 && let Ok(work) = cell.work()
             {
                 self.evidence.push(Evidence { position, size, work, origin, comparison });
@@ -144,9 +144,9 @@ impl Contest {
     }
 
     /// Learns the listed sizes anew, of which more was measured.
-    pub(super) fn learn_again(&mut self, first: &Pass) {
+    pub(super) fn learn_again(&mut self, first: &Pass, noises: &Noises) {
         self.evidence.retain(|known| known.origin != Origin::Listed);
-        self.learn(first, Origin::Listed);
+        self.learn(first, noises, Origin::Listed);
     }
 
     /// Whether one of both rows is wrong, or broke, in a cell of a pass.
@@ -161,14 +161,16 @@ impl Contest {
     }
 
     /// Both rows compared in a cell of a pass, if they are there.
-    fn compared(&self, pass: &Pass, index: usize) -> Option<Comparison> {
+    fn compared(&self, pass: &Pass, index: usize, noises: &Noises) -> Option<Comparison> {
         let Pass { plan, measured, .. } = pass;
         let position = |wanted: &Row| plan.cells[index].rows.iter().position(|r| r.is(wanted));
         let (base, variant) = (position(&self.base)?, position(&self.variant)?);
         let observations = Observations::of(&measured.measurement, index);
         let look = measured.look(index, variant);
         let floor = measured.clock_share(index, [base, variant]);
-        Some(Comparison { floor, ..compare(&observations, base, variant, look)? })
+        let noise = noises.of_row(&self.variant);
+        let comparison = compare_among(&observations, (base, variant), look, noise)?;
+        Some(Comparison { floor, ..comparison })
     }
 
     /// Who wins at each size of the evidence.

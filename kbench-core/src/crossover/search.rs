@@ -3,7 +3,7 @@
 use super::contest::{Contest, contests};
 use super::evidence::{LEVEL, MOST_ROUNDS, Origin, winner};
 use super::finding::Crossover;
-use crate::infer::{Observations, Rules, compare};
+use crate::infer::{Noises, Observations, Rules, compare};
 use crate::measure::{Family, Judge, Look, Measurement, OpenCell, Outlook, Pass, Spread};
 use crate::order;
 use crate::plan::{Cell, Plan, Row, Size};
@@ -48,7 +48,8 @@ pub fn has_contests(plan: &Plan) -> bool {
 /// Looks for all crossovers of a plan that was measured.
 pub fn search(first: &mut Pass, search: Search, rules: Rules, prober: &mut dyn Prober) -> Found {
     let mut contests = contests(&first.plan);
-    contests.iter_mut().for_each(|contest| contest.learn(first, Origin::Listed));
+    let noises = Noises::of(&first.plan, &first.measured.measurement);
+    contests.iter_mut().for_each(|contest| contest.learn(first, &noises, Origin::Listed));
     contests.retain(|contest| !contest.evidence.is_empty());
     let mut passes = Vec::new();
     // The sizes around thresholds are planned in advance, like the listed ones; they cost no round.
@@ -62,11 +63,12 @@ pub fn search(first: &mut Pass, search: Search, rules: Rules, prober: &mut dyn P
         }
         let rounds = rounds_ahead(&contests, search.tolerance).min(MOST_ROUNDS - round + 1);
         let Some(pass) = prober.probe(cells, rounds, &Sides(rules)) else { break };
-        contests.iter_mut().for_each(|contest| contest.learn(&pass, Origin::Searched));
+        contests.iter_mut().for_each(|contest| contest.learn(&pass, &noises, Origin::Searched));
         passes.push(pass);
     }
     prober.go_on(first, &rules);
-    contests.iter_mut().for_each(|contest| contest.learn_again(first));
+    let noises = Noises::of(&first.plan, &first.measured.measurement);
+    contests.iter_mut().for_each(|contest| contest.learn_again(first, &noises));
     let crossovers = contests.iter().filter_map(|contest| contest.finding(search.tolerance));
     Found { crossovers: crossovers.collect(), passes }
 }

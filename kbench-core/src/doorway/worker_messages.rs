@@ -10,7 +10,7 @@ use crate::check::{Check, CheckedRow, Checks, Coverage};
 use crate::crossover::Origin;
 use crate::environment::Environment;
 use crate::fixtures::{right, variant_of_double};
-use crate::infer::Rules;
+use crate::infer::{Noises, Rules};
 use crate::kernel::VariantEntry;
 use crate::measure::{Assignment, Budget, Effort, Isolation, Pass, measure_plan};
 use crate::plan::{Plan, Selection};
@@ -100,7 +100,7 @@ fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: I
     };
     let measured = measure_plan(&assignment, &mut (), &mut |_| {});
     let pass = Pass { plan, checked, measured };
-    let rows = assemble(&pass, Rules::default(), Origin::Listed, None);
+    let rows = assemble(&pass, &Noises::default(), Rules::default(), (Origin::Listed, None));
     let scaling = scaling_reports(&pass, 2);
     let growth = growth_reports(&pass, Environment::read().caches);
     let kernels = kernel_reports(&rows, &[], &[], &scaling, &growth);

@@ -1,6 +1,7 @@
 //! A row against its base.
 
 use super::estimate::{CONFIDENCE, UNSTABLE};
+use super::noise::{Noise, launches};
 use super::observe::{Observations, Repetition, Scope};
 use super::test::{Mean, Test, hedges_g};
 use crate::measure::Look;
@@ -66,14 +67,25 @@ pub fn compare(
     row: usize,
     look: Look,
 ) -> Option<Comparison> {
+    compare_among(observations, (base, row), look, None)
+}
+
+/// Compares a row with its base, by the noise of comparisons like this one if it is known.
+pub fn compare_among(
+    observations: &Observations,
+    (base, row): (usize, usize),
+    look: Look,
+    noise: Option<&Noise>,
+) -> Option<Comparison> {
     // How many times as long the base takes, so that positive means faster.
     let differences = observations.differences(base, row);
     let (of_base, of_row) = observations.alike(base, row);
     let welch = Test::welch(&of_row, &of_base);
-    let test = if differences.is_empty() {
-        Test::apart(&of_row, &of_base)?
-    } else {
-        Test::paired(&differences)?
+    let among = noise.and_then(|noise| Some(noise.test(&launches(observations, base, row)?)));
+    let test = match among {
+        Some(test) => test,
+        None if differences.is_empty() => Test::apart(&of_row, &of_base)?,
+        None => Test::paired(&differences)?,
     };
     let spread_of = |of: &[Repetition]| Mean::of(of).map_or(0.0, |mean| mean.deviation);
     let spread = if differences.is_empty() {

@@ -13,6 +13,7 @@ mod holm;
 mod interval;
 mod levels;
 mod modes;
+mod noise;
 mod observe;
 mod scaling;
 mod standing;
@@ -25,7 +26,7 @@ mod verdict;
 #[cfg(test)]
 mod simulation;
 
-pub use compare::{Comparison, compare, look_share};
+pub use compare::{Comparison, compare, compare_among, look_share};
 pub use estimate::{Estimate, trend};
 pub use growth::{Growth, GrowthPoint, GrowthStep, Knee, growth};
 pub use holm::holm;
@@ -33,6 +34,7 @@ pub use interval::Interval;
 pub(crate) use interval::upper_end;
 pub use levels::{Level, LevelRules, levels};
 pub use modes::Modes;
+pub use noise::{Noise, Noises};
 pub use observe::{Observations, Repetition, Scope, contaminated_share};
 pub use scaling::{Agreement, Law, ScalingFit, fit_scaling};
 pub use standing::{Contention, Rank, Rival, Side, Standing, standings};

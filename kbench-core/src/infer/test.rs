@@ -148,7 +148,7 @@ impl Test {
         Some(Test::new(value, variance.sqrt(), df))
     }
 
-    fn new(difference: f64, error: f64, df: f64) -> Self {
+    pub(super) fn new(difference: f64, error: f64, df: f64) -> Self {
         let t = if difference == 0.0 { 0.0 } else { difference / error };
         Test { difference, error, t, df, p: student_two_sided(t, df) }
     }

@@ -13,8 +13,8 @@ use crate::check::{CheckedRow, Standing};
 use crate::crossover::Origin;
 use crate::cuda::Ceilings;
 use crate::infer::{
-    Comparison, Contention, Estimate, Judged, Judgement, Modes, Observations, Rival, Rules, Side,
-    class, compare, family_size, judge, standings, trend,
+    Comparison, Contention, Estimate, Judged, Judgement, Modes, Noise, Noises, Observations, Rival,
+    Rules, Side, class, compare_among, family_size, judge, standings, trend,
 };
 use crate::kernel::guard;
 use crate::measure::{Measured, Pass, RowMeasured};
@@ -38,16 +38,16 @@ pub(super) struct Compared {
     /// Its position in the report.
     pub(super) row: usize,
     pub(super) comparison: Comparison,
-    /// The base's own time over its own.
-    ratio_of_times: f64,
+    /// The base's own time over its own, at least and at most.
+    ratio_of_times: (f64, f64),
 }
 
 /// Brings together what plan, check and measurement found, and judges all comparisons together.
 pub fn assemble(
     pass: &Pass,
+    noises: &Noises,
     rules: Rules,
-    origin: Origin,
-    ceilings: Option<&Ceilings>,
+    (origin, ceilings): (Origin, Option<&Ceilings>),
 ) -> Vec<RowReport> {
     let Pass { plan, checked, measured } = pass;
     let mut rows = Vec::new();
@@ -69,7 +69,7 @@ pub fn assemble(
                 && let Some(own) = sight.estimates[row]
             {
                 finding.add_figures(&mut report, &sight.observed, &own, measured.empty_turn);
-                let against = sight.against_base(row);
+                let against = sight.against_base(row, noises.of_row(&cell.rows[row]));
                 let time = against.as_ref().ok().and_then(|against| against.time);
                 finding.add_rates(&mut report, &time.map_or(own, |time| own.at(time)), ceilings);
                 match against {
@@ -117,8 +117,8 @@ struct Sight<'a> {
 /// A row against its base.
 struct Against {
     comparison: Comparison,
-    /// The base's own time over the row's own.
-    ratio_of_times: f64,
+    /// The base's own time over the row's own, at least and at most.
+    ratio_of_times: (f64, f64),
     /// The time that follows from the base's and the speed-up; none where the rows were not measured beside each other.
     time: Option<f64>,
 }
@@ -134,23 +134,36 @@ impl<'a> Sight<'a> {
     }
 
     /// A row against its base, or why it is not compared, if there is something to say.
-    fn against_base(&self, row: usize) -> Result<Against, Option<&'static str>> {
+    fn against_base(
+        &self,
+        row: usize,
+        noise: Option<&Noise>,
+    ) -> Result<Against, Option<&'static str>> {
         let Sight { measured, cell, index, observed, estimates } = self;
         let base = cell.base_of(row).ok_or(Some(NO_BASE))?;
         if base == row || measured.rows[*index][base].failure.is_some() {
             return Err(None);
         }
         let (own, of_base) = estimates[row].zip(estimates[base]).ok_or(Some(NO_FIGURES))?;
-        let comparison = compare(observed, base, row, measured.look(*index, row));
+        let look = measured.look(*index, row);
+        let comparison = compare_among(observed, (base, row), look, noise);
         let comparison = comparison.ok_or(Some(TOO_FEW))?;
         let floor = measured.clock_share(*index, [base, row]);
         let is_beside = observed.are_beside(base, row);
         Ok(Against {
             comparison: Comparison { floor, ..comparison },
-            ratio_of_times: of_base.time / own.time,
+            ratio_of_times: ratio_of_times(&of_base, &own),
             time: is_beside.then_some(of_base.time / comparison.speedup),
         })
     }
+}
+
+/// The ratio of two times, at least and at most: as far as their own launches tell, which may be one.
+fn ratio_of_times(base: &Estimate, own: &Estimate) -> (f64, f64) {
+    let half = |of: &Estimate| Some((of.high / of.time).ln()).filter(|half| half.is_finite());
+    let half = half(base).unwrap_or(0.0).hypot(half(own).unwrap_or(0.0));
+    let ratio = base.time / own.time;
+    (ratio * (-half).exp(), ratio * half.exp())
 }
 
 /// How many comparisons of some rows were judged together.
@@ -171,8 +184,8 @@ fn add_verdict(row: &mut RowReport, known: &Compared, judged: &Judged) {
         row.unstable = true;
         row.remarks.push(UNSTABLE_RATIO.into());
     }
-    let is_outside =
-        judged.grounds.is_some_and(|g| *ratio_of_times < g.low || g.high < *ratio_of_times);
+    let (least, most) = *ratio_of_times;
+    let is_outside = judged.grounds.is_some_and(|g| most < g.low || g.high < least);
     if is_outside && row.doubt.is_none() {
         row.doubt = Some(Doubt::Disagreement);
         row.remarks.push(DISAGREEMENT.into());
@@ -516,7 +529,7 @@ mod tests {
         };
         let measured = measure_plan(&assignment, &mut (), &mut |_| {});
         let pass = Pass { plan, checked, measured };
-        assemble(&pass, Rules::default(), Origin::Listed, None)
+        assemble(&pass, &Noises::default(), Rules::default(), (Origin::Listed, None))
     }
 
     #[test]
@@ -562,9 +575,12 @@ mod tests {
             floor: 0.0,
         };
         let judged = judge(&[comparison], Rules::default())[0];
-        for (ratio_of_times, doubt) in
-            [(1.10, None), (1.05, Some(Doubt::Disagreement)), (1.2, Some(Doubt::Disagreement))]
-        {
+        for (ratio_of_times, doubt) in [
+            ((1.10, 1.10), None),
+            ((1.02, 1.09), None),
+            ((1.05, 1.05), Some(Doubt::Disagreement)),
+            ((1.16, 1.2), Some(Doubt::Disagreement)),
+        ] {
             let mut row = super::super::row::tests::row("one", 1);
             add_verdict(&mut row, &Compared { row: 0, comparison, ratio_of_times }, &judged);
             assert_eq!((row.doubt, row.remarks.len()), (doubt, usize::from(doubt.is_some())));

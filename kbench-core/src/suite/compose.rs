@@ -9,7 +9,7 @@ use crate::environment::{Conduct, Environment};
 use crate::foreign::Announcement;
 use crate::gauge::Counters;
 use crate::hash::fnv64;
-use crate::infer::contaminated_share;
+use crate::infer::{Noises, contaminated_share};
 use crate::measure::Pass;
 use crate::report::{
     DeviceReport, PlanReport, Report, RowReport, SCHEMA, Seconds, WorkerReport, assemble,
@@ -66,10 +66,16 @@ impl Configuration {
         };
         seconds.inside_share =
             (seconds.measuring > 0.0).then_some(seconds.inside / seconds.measuring);
-        let mut rows = assemble(first, *rules, Origin::Listed, ceilings);
+        // What is noted while a run goes on must not take the time of its samples.
+        let noises = match unfinished {
+            Some(_) => Noises::default(),
+            None => Noises::of(&first.plan, &first.measured.measurement),
+        };
+        let mut rows = assemble(first, &noises, *rules, (Origin::Listed, ceilings));
         let rules = rules.among(family_of(&rows));
         let searched = passes.iter();
-        let searched = searched.flat_map(|pass| assemble(pass, rules, Origin::Searched, ceilings));
+        let of = |pass| assemble(pass, &noises, rules, (Origin::Searched, ceilings));
+        let searched = searched.flat_map(of);
         let mut searched: Vec<RowReport> = searched.collect();
         let scaling = scaling_reports(
             first,
