@@ -81,8 +81,8 @@ pub fn compare_among(
     let differences = observations.differences(base, row);
     let (of_base, of_row) = observations.alike(base, row);
     let welch = Test::welch(&of_row, &of_base);
-    let among = noise.and_then(|noise| Some(noise.test(&launches(observations, base, row)?)));
-    let test = match among {
+    let among = |noise: &Noise| Some(noise.test(&launches(observations.scope, &differences)?));
+    let test = match noise.and_then(among) {
         Some(test) => test,
         None if differences.is_empty() => Test::apart(&of_row, &of_base)?,
         None => Test::paired(&differences)?,

@@ -9,7 +9,7 @@
 
 use statrs::function::gamma::ln_gamma;
 
-use super::observe::{Observations, Scope, median};
+use super::observe::{Observations, Repetition, Scope, median};
 use super::test::{Test, student_quantile};
 use crate::kernel::Backend;
 use crate::measure::Measurement;
@@ -59,12 +59,12 @@ impl Noises {
     /// Learns from all rows of a plan that are compared with a base.
     pub fn of(plan: &Plan, measurement: &Measurement) -> Self {
         let mut known: Vec<(Backend, Vec<f64>)> = Vec::new();
-        let is_measured = !measurement.launches.is_empty();
-        for (index, cell) in plan.cells.iter().enumerate().filter(|_| is_measured) {
+        for (index, cell) in plan.cells.iter().enumerate() {
             let observations = Observations::of(measurement, index);
             for (row, planned) in cell.rows.iter().enumerate() {
                 let base = cell.base_of(row).filter(|base| *base != row);
-                let values = base.and_then(|base| launches(&observations, base, row));
+                let differences = base.map(|base| observations.differences(base, row));
+                let values = differences.and_then(|of| launches(observations.scope, &of));
                 known.extend(values.map(|values| (planned.variant.backend, values)));
             }
         }
@@ -87,9 +87,8 @@ impl Noises {
 }
 
 /// Log-ratios of two rows, one for every launch; none where they share too few of them.
-pub(super) fn launches(observations: &Observations, base: usize, row: usize) -> Option<Vec<f64>> {
-    let differences = observations.differences(base, row);
-    let is_enough = observations.scope == Scope::Launches && differences.len() >= FEWEST_LAUNCHES;
+pub(super) fn launches(scope: Scope, differences: &[Repetition]) -> Option<Vec<f64>> {
+    let is_enough = scope == Scope::Launches && differences.len() >= FEWEST_LAUNCHES;
     is_enough.then(|| differences.iter().map(|repetition| repetition.value).collect())
 }
 
@@ -341,10 +340,9 @@ mod tests {
     }
 
     fn paired(values: &[f64]) -> Test {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        Test::new(mean, (squares / (n - 1.0) / n).sqrt(), n - 1.0)
+        let repetition = |&value| Repetition { value, variance: None, count: 1 };
+        let repetitions: Vec<Repetition> = values.iter().map(repetition).collect();
+        Test::paired(&repetitions).expect("several launches")
     }
 
     #[test]

@@ -142,12 +142,12 @@ pub(super) fn fresh_copies(gpu: &Gpu, device: &mut Resident, calls: u64) -> GpuR
     gpu.synchronize()
 }
 
-/// Where it is looked for what was written beside an array.
+/// Which arrays are looked at for what was written beside them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Beside {
     /// Beside all arrays on the device.
     All,
-    /// Beside those of the cell: whoever runs past the end of one comes there first.
+    /// Beside those of the cell: a kernel that runs past the end of an array writes there first.
     Own,
 }
 
