@@ -116,7 +116,7 @@ fn kernels_that_work_in_place_are_right_in_every_mode_also_after_timing() {
         return;
     }
     for kernel in ["fresh", "reused"] {
-        let rows = rows(&["--kernel", kernel, "--quick", "--budget", "3s", "--no-search"], 0);
+        let rows = rows(&["--kernel", kernel, "--quick", "--budget", "30s", "--no-search"], 0);
         assert_eq!(rows.len(), 5, "{kernel}: one on the host, four on the device");
         for ((variant, mode), row) in &rows {
             assert_eq!(row["status"], "ok", "{kernel}/{variant} {mode}");
@@ -130,7 +130,7 @@ fn a_row_on_a_device_has_all_its_figures() {
     if !has_device() {
         return;
     }
-    let rows = rows(&["--kernel", "memory", "--size", "n=1024", "--quick", "--budget", "5s"], 0);
+    let rows = rows(&["--kernel", "memory", "--size", "n=1024", "--quick", "--budget", "30s"], 0);
     let row = |mode: &str| &rows[&("memory".to_owned(), mode.to_owned())];
     for mode in ["hot", "cold", "graph"] {
         let share = row(mode)["ceiling_share"].as_f64().expect("a share");
@@ -156,7 +156,7 @@ fn flags_choose_modes_and_devices() {
     if !has_device() {
         return;
     }
-    let few = ["--kernel", "arithmetic", "--size", "n=131072", "--quick", "--budget", "2s"];
+    let few = ["--kernel", "arithmetic", "--size", "n=131072", "--quick", "--budget", "30s"];
     let modes: Vec<String> =
         rows(&[&few[..], &["--cold"]].concat(), 0).into_keys().map(|(_, mode)| mode).collect();
     assert!(modes.iter().all(|mode| mode == "cold") && modes.len() == 3, "{modes:?}");
