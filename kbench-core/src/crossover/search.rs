@@ -23,8 +23,10 @@ impl Default for Search {
 
 /// Somebody who measures what a search wants to know.
 pub trait Prober {
-    /// Checks and measures some cells; none when there is no time for them. As many `rounds` are still to come, this one
-    /// counted.
+    /// Rows that there is time for in the next round.
+    fn room(&self) -> usize;
+
+    /// Checks and measures some cells; none when there is no time. As many `rounds` are still to come, this one counted.
     fn probe(&mut self, cells: Vec<Cell>, rounds: u32, judge: &dyn Judge) -> Option<Pass>;
 
     /// Goes on with the listed sizes in the time that is left.
@@ -54,7 +56,7 @@ pub fn search(first: &mut Pass, search: Search, rules: Rules, prober: &mut dyn P
     let mut passes = Vec::new();
     // The sizes around thresholds are planned in advance, like the listed ones; they cost no round.
     for round in 0..=MOST_ROUNDS {
-        let cells = wanted(&mut contests, search.tolerance, round == 0);
+        let cells = wanted(&mut contests, search.tolerance, round == 0, prober.room());
         if cells.is_empty() {
             if round == 0 {
                 continue;
@@ -73,11 +75,18 @@ pub fn search(first: &mut Pass, search: Search, rules: Rules, prober: &mut dyn P
     Found { crossovers: crossovers.collect(), passes }
 }
 
-/// The cells of the next round: one for every size, with the rows of all contests that want it.
-fn wanted(contests: &mut [Contest], tolerance: f64, is_first: bool) -> Vec<Cell> {
+/// The cells of the next round: one for every size, with the rows of the contests that want it. Where there is no room for
+/// more rows, the other contests have to wait.
+fn wanted(contests: &mut [Contest], tolerance: f64, is_first: bool, room: usize) -> Vec<Cell> {
     let mut cells: Vec<Cell> = Vec::new();
-    for contest in contests {
-        let sizes = if is_first { contest.around_threshold() } else { contest.between(tolerance) };
+    for contest in by_priority(contests) {
+        if cells.iter().map(|cell| cell.rows.len()).sum::<usize>() >= room {
+            break;
+        }
+        let mut sizes = contest.around_threshold();
+        if !is_first {
+            sizes.extend(contest.between(tolerance));
+        }
         for size in sizes {
             add(&mut cells, contest, size);
         }
@@ -88,6 +97,13 @@ fn wanted(contests: &mut [Contest], tolerance: f64, is_first: bool) -> Vec<Cell>
         key(a).cmp(&key(b)).then_with(|| a.size.values.cmp(&b.size.values))
     });
     cells
+}
+
+/// The contests in the order in which they get time: those with a threshold first.
+fn by_priority(contests: &mut [Contest]) -> Vec<&mut Contest> {
+    let (claimed, others): (Vec<_>, Vec<_>) =
+        contests.iter_mut().partition(|contest| contest.claim().is_some());
+    [claimed, others].into_iter().flatten().collect()
 }
 
 fn add(cells: &mut Vec<Cell>, contest: &Contest, size: Size) {
@@ -150,5 +166,37 @@ impl Judge for Sides {
 
     fn spreads(&self, measurement: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
         self.0.spreads(measurement, cells)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixtures::{right, variant_of_double};
+    use crate::kernel::{Implementation, Threshold, VariantEntry};
+    use crate::plan::Selection;
+    use crate::registry::Registry;
+
+    #[test]
+    fn thresholds_come_first_where_there_is_no_room_for_all() {
+        let claiming = |name, line| -> &'static VariantEntry {
+            let entry = variant_of_double(name, line, right);
+            let threshold = Some(Threshold::Work(100));
+            let implementation = Implementation::Host(right);
+            Box::leak(Box::new(VariantEntry { threshold, implementation, ..*entry }))
+        };
+        let base = variant_of_double("double", 1, right);
+        let plain = variant_of_double("plain", 2, right);
+        let entries = [base, plain, claiming("one", 3), claiming("other", 4)];
+        let registry = Registry::of(entries).expect("fine");
+        let plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
+        let mut all = contests(&plan);
+        let names: Vec<_> = by_priority(&mut all).iter().map(|c| c.variant.variant.name).collect();
+        assert_eq!(names, ["one", "other", "plain"]);
+        let rows = |room| {
+            let cells = wanted(&mut contests(&plan), 0.1, true, room);
+            cells.iter().map(|cell| cell.rows.len()).max().unwrap_or(0)
+        };
+        assert_eq!((rows(0), rows(1), rows(usize::MAX)), (0, 2, 3), "the base, and those asked");
     }
 }

@@ -19,7 +19,7 @@ pub(super) const SEARCH_SHARE: f64 = 0.25;
 /// Share of the budget that measuring has however long the checks take: a run without samples says nothing.
 const LEAST_MEASURING: f64 = 0.25;
 
-/// A round of the search that has less time than this for every row tells little, in seconds: rather fewer rounds.
+/// Seconds per row below which a round of the search tells little; such a round measures fewer rows.
 const SHORTEST_ROUND: f64 = 0.1;
 
 /// With less time than this, listed rows are not measured any further after the search.
@@ -176,13 +176,17 @@ fn told(watch: &mut dyn Watch, coverage: Coverage) -> Told<'_> {
 }
 
 impl Prober for Stages<'_> {
+    fn room(&self) -> usize {
+        (self.left().as_secs_f64() / SHORTEST_ROUND) as usize
+    }
+
     fn probe(&mut self, cells: Vec<Cell>, rounds: u32, judge: &dyn Judge) -> Option<Pass> {
         let left = self.left().as_secs_f64();
-        let rows: usize = cells.iter().map(|cell| cell.rows.len()).sum();
-        let least = SHORTEST_ROUND * rows as f64;
-        if left < least || interrupted().is_some() {
+        if left == 0.0 || interrupted().is_some() {
             return None;
         }
+        let rows: usize = cells.iter().map(|cell| cell.rows.len()).sum();
+        let least = left.min(SHORTEST_ROUND * rows as f64);
         let has_yardstick = self.configuration.selection.base.is_some();
         let plan = Plan { cells, has_yardstick, ..Plan::default() };
         let end =
