@@ -173,7 +173,7 @@ fn log_sum(logarithms: impl Iterator<Item = f64> + Clone) -> f64 {
 
 impl Noise {
     /// Learns from the launches of some comparisons; none of too few.
-    fn of(comparisons: &[&[f64]]) -> Option<Self> {
+    pub(super) fn of(comparisons: &[&[f64]]) -> Option<Self> {
         if comparisons.len() < FEWEST_COMPARISONS {
             return None;
         }
