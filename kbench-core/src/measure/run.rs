@@ -13,7 +13,7 @@ use super::schedule::{Costs, Demand, FEWEST_LAUNCHES, PILOT_LAUNCHES, Share, sha
 use super::session::Session;
 use super::stage::{Caution, wants_samples};
 use super::{Assignment, Family, Isolation, Look, Measured, Onlooker, OpenCell, Outlook};
-use crate::check::Standing;
+use crate::check::{CheckedRow, Standing};
 use crate::environment::free_memory;
 use crate::kernel::Mode;
 use crate::order;
@@ -24,16 +24,25 @@ use crate::worker::{LinkError, Order, Preparation, Reply, Request, RowCalibratio
 /// goes on.
 const CALIBRATION_SHARE: f64 = 0.25;
 
-/// Data of the cells of one worker may take this many bytes together, or this share of the free memory if that is more. The
-/// more cells share a worker, the fewer processes and devices have to be started.
-const WORKER_MEMORY: usize = 1 << 30;
-const WORKER_SHARE: u64 = 24;
+/// Limit of the data of the cells of one worker, in bytes. A virtual machine takes back pages that stay free for seconds and
+/// returns them slowly; with little data, the next worker gets the pages that the last one freed. With 1 GiB, making the data
+/// of the library's suite took twice as long.
+const WORKER_MEMORY: usize = 256 << 20;
+
+/// The same limit for runs with rows on a device or in another program, whose workers start slowly: 1 GiB, or this share of
+/// the free memory if that is more.
+const DEVICE_WORKER_MEMORY: usize = 1 << 30;
+const DEVICE_WORKER_SHARE: u64 = 24;
 
 /// Parts of the run after which the figures are looked at.
 const LOOKS: [f64; 4] = [0.1, 0.2, 0.4, 0.7];
 
 /// Launches whose paces tell how fast the run is.
 const RECENT: usize = 25;
+
+/// What is borrowed of a reserve is longer than the launches it is for, by a share of them and by some seconds.
+const PLANNING_SHARE: f64 = 0.01;
+const PLANNING_SECONDS: f64 = 0.005;
 
 /// A part of a launch that is missing because of rounding.
 const ROUNDING: f64 = 1e-9;
@@ -57,6 +66,8 @@ pub(super) struct Run<'a> {
     end: Instant,
     /// Seconds by which the end may move for rows that would have fewer than five launches.
     reserve: f64,
+    /// Seconds by which the end has moved.
+    borrowed: f64,
     rounds: u32,
     looks: usize,
 }
@@ -72,11 +83,11 @@ impl<'a> Run<'a> {
             rechecked: HashSet::new(),
             is_broken: false,
             order: Order::new(assignment.order_seed.rotate_left(17), 0),
-            memory: free_memory().map_or(0, |bytes| bytes / WORKER_SHARE).max(WORKER_MEMORY as u64)
-                as usize,
+            memory: worker_memory(assignment),
             begun,
             end: begun + assignment.time.min(A_YEAR),
             reserve: assignment.reserve.min(A_YEAR).as_secs_f64(),
+            borrowed: 0.0,
             rounds: 0,
             looks: 0,
         }
@@ -99,20 +110,21 @@ impl<'a> Run<'a> {
 
     /// Seconds until the end.
     pub(super) fn left(&self) -> f64 {
-        self.end.saturating_duration_since(Instant::now()).as_secs_f64()
+        let end = self.end + Duration::from_secs_f64(self.borrowed);
+        end.saturating_duration_since(Instant::now()).as_secs_f64()
     }
 
-    /// Moves the end by some seconds, as far as there is a reserve.
-    fn extend(&mut self, seconds: f64) {
-        let seconds = seconds.min(self.reserve);
-        self.reserve -= seconds;
-        self.end = self.end.max(Instant::now()) + Duration::from_secs_f64(seconds);
-    }
-
-    /// Moves the end as far as the fewest launches of some cells need.
-    fn extend_for(&mut self, cells: &[usize]) {
+    /// Borrows of the reserve what the fewest launches of some cells need. What they turn out not to need goes back: it is for
+    /// the search.
+    fn borrow_for(&mut self, cells: &[usize]) {
         let (_, demands) = self.demands(cells);
-        self.extend(shortage(&demands, self.left()));
+        let now = Instant::now();
+        let own = self.end.saturating_duration_since(now).as_secs_f64();
+        let missing = shortage(&demands, own);
+        let late = now.saturating_duration_since(self.end).as_secs_f64();
+        // A little more, for the time until it is planned.
+        let wanted = late + missing * (1.0 + PLANNING_SHARE) + PLANNING_SECONDS;
+        self.borrowed = if missing > 0.0 { wanted.min(self.reserve) } else { 0.0 };
     }
 
     /// Notes that a worker was lost. Its time comes on top of the budget: a row that hangs for a minute must not take it from
@@ -128,19 +140,14 @@ impl<'a> Run<'a> {
     pub(super) fn calibrate(&mut self, watch: &mut dyn Watch, onlooker: &mut Onlooker<'_>) {
         let checked = self.assignment.checked;
         let mut waiting: Vec<usize> = (0..self.assignment.plan.cells.len()).collect();
-        let (mut caution, mut lent) = (Caution::default(), 0.0);
+        let mut caution = Caution::default();
         loop {
             waiting.retain(|cell| wants_samples(&checked[*cell], &self.measured.rows[*cell]));
-            if !waiting.is_empty() && self.left() == 0.0 && self.reserve > 0.0 {
-                lent = self.reserve;
-                self.extend(lent);
+            if !waiting.is_empty() && self.left() == 0.0 {
+                self.borrowed = self.reserve;
             }
             let left = self.left();
             if waiting.is_empty() || left == 0.0 || self.measured.interrupted.is_some() {
-                // What calibration did not need goes back.
-                let unused = lent.min(left);
-                self.reserve += unused;
-                self.end -= Duration::from_secs_f64(unused);
                 return;
             }
             let (opened, part) = caution.part(&waiting);
@@ -151,7 +158,7 @@ impl<'a> Run<'a> {
                     let share = self.left() * cells as f64 / waiting.len() as f64;
                     let cells: Vec<usize> = (self.cells.len() - cells..self.cells.len()).collect();
                     // Of a reserve the first launch takes no more than the fewest launches need.
-                    let share = match lent > 0.0 {
+                    let share = match self.borrowed > 0.0 {
                         true => share.min(shortage(&self.demands(&cells).1, 0.0)),
                         false => share,
                     };
@@ -289,11 +296,11 @@ impl<'a> Run<'a> {
     /// Measures rounds of launches until the time is over or nothing is open.
     pub(super) fn measure(&mut self, watch: &mut dyn Watch, onlooker: &mut Onlooker<'_>) {
         let all: Vec<usize> = (0..self.cells.len()).collect();
-        self.extend_for(&all);
+        self.borrow_for(&all);
         self.plan(&all, self.left());
         self.announce(watch);
         loop {
-            self.extend_for(&all);
+            self.borrow_for(&all);
             self.plan(&all, self.left());
             self.look();
             let (due, rounds) = self.due();
@@ -304,8 +311,12 @@ impl<'a> Run<'a> {
             let (passed, ahead) = (self.begun.elapsed().as_secs_f64(), self.ahead());
             let text = format!("launch {} of {}", self.rounds + 1, self.rounds + rounds);
             for (index, batch) in self.batches(&due).iter().enumerate() {
-                if self.left() == 0.0 || self.measured.interrupted.is_some() {
+                if self.measured.interrupted.is_some() {
                     return;
+                }
+                if index > 0 && self.left() == 0.0 {
+                    // The rest of the round has its turn if more can be borrowed for it.
+                    break;
                 }
                 let part = ahead / f64::from(rounds) * index as f64 / due.len() as f64;
                 watch.step(Stage::Measuring, passed + part, passed + ahead, &text);
@@ -555,6 +566,20 @@ const INTERIM: Look = Look { interim: LOOKS.len() as u32, is_last: false };
 
 /// A budget beyond all clocks ends in a year.
 const A_YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Bytes that the data of the cells of one worker may take together.
+fn worker_memory(assignment: &Assignment<'_>) -> usize {
+    let is_admitted = |checked: &CheckedRow| matches!(checked.standing, Standing::Admitted);
+    let rows = assignment.plan.cells.iter().zip(assignment.checked);
+    let mut rows = rows.flat_map(|(cell, checked)| cell.rows.iter().zip(checked));
+    let is_host_only =
+        rows.all(|(row, checked)| row.variant.implementation.is_host() || !is_admitted(checked));
+    if is_host_only {
+        return WORKER_MEMORY;
+    }
+    let share = free_memory().map_or(0, |bytes| (bytes / DEVICE_WORKER_SHARE) as usize);
+    share.max(DEVICE_WORKER_MEMORY)
+}
 
 /// The admitted rows of some cells that have not failed.
 fn live(assignment: &Assignment<'_>, measured: &Measured, cells: &[usize]) -> Roster {

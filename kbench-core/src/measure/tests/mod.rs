@@ -331,6 +331,39 @@ fn a_reserve_is_for_rows_that_would_have_fewer_than_five_launches() {
     assert!(begun.elapsed() < minute / 2, "no more of it than that takes");
 }
 
+/// Calls that seem to take a second until they are measured: five launches of them would take all of the reserve.
+#[test]
+fn what_is_borrowed_of_a_reserve_and_not_needed_goes_back() {
+    fn overestimated(reply: &mut Reply) {
+        let Reply::Prepared(prepared) = reply else { return };
+        for calibration in prepared.calibrations.iter_mut().flatten() {
+            (calibration.estimate, calibration.calls) = (1e9, crate::kernel::Calls::once(1));
+        }
+    }
+    let effort = Effort { launches: None, ..Effort::default() };
+    let bench = Bench::new(&pair(), effort);
+    let late = Meddled { registry: &bench.registry, request: |_| {}, reply: overestimated };
+    let minute = Duration::from_secs(60);
+    let begun = Instant::now();
+    bench.measure_in((Duration::from_millis(1), minute), &late, &Hasty, &[]);
+    assert!(begun.elapsed() < minute / 2, "{:?}", begun.elapsed());
+}
+
+/// What one worker gives back, the next one gets.
+#[test]
+fn workers_of_rows_on_the_host_have_little_data_at_a_time() {
+    fn note(request: &mut Request) {
+        if let Request::Prepare(preparation) = request {
+            assert_eq!(preparation.memory, 256 << 20);
+        }
+    }
+    let effort = Effort { samples: Some(4), launches: Some(2), ..Effort::default() };
+    let bench = Bench::new(&pair(), effort);
+    let noted = Meddled { registry: &bench.registry, request: note, reply: |_| {} };
+    let measured = bench.measure(&noted);
+    assert_eq!(measured.measurement.launches.len(), 2);
+}
+
 #[test]
 fn a_decided_cell_leaves_at_the_first_look_and_its_time_goes_to_the_others() {
     let effort = Effort {
