@@ -27,6 +27,7 @@ const FILES: &[(&str, &str)] = &[
     ("kbench-worker/src/system/interrupt.rs", "calls of the system"),
     ("kbench-worker/src/system/memory.rs", "calls of the system"),
     ("kbench-worker/src/system/process_group.rs", "calls of the system"),
+    ("kbench-worker/src/value/cold.rs", "an instruction that takes an address"),
     ("kbench-worker/src/value/generator.rs", "instructions of the processor"),
     ("kbench-macros/src/expand/mod.rs", "an `unsafe fn` as a kernel"),
     ("kernels/src/device/features.rs", "instructions of the processor"),

@@ -12,6 +12,10 @@ use crate::infer::Scope;
 use crate::kernel::{Backend, Mode, Threshold, Tuned, VariantEntry};
 use crate::plan::work_of;
 
+fn yes() -> bool {
+    true
+}
+
 /// A variant against the base along one way through the sizes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Crossover {
@@ -28,6 +32,9 @@ pub struct Crossover {
     pub threads: usize,
     /// How its calls are timed.
     pub mode: Mode,
+    /// Whether the variant's calls are made on a device. A document without it has cold calls on devices alone.
+    #[serde(default = "yes")]
+    pub is_on_device: bool,
     /// Axes that grow along the way.
     pub along: Vec<String>,
     /// Values of the others.
@@ -208,6 +215,7 @@ impl Contest {
                 Backend::Serial | Backend::Cuda => 1,
             },
             mode: self.variant.mode,
+            is_on_device: self.variant.variant.implementation.is_device(),
             along: moving.iter().map(|axis| self.kernel.axes[*axis].to_owned()).collect(),
             held: first.size.values_of(self.kernel.axes, &|axis| !moving.contains(&axis)),
             from: place(first),
@@ -356,6 +364,7 @@ pub(crate) mod tests {
             base: "saxpy".into(),
             threads: 2,
             mode: Mode::Warm,
+            is_on_device: false,
             along: vec!["n".into()],
             held: BTreeMap::new(),
             from: place(10),

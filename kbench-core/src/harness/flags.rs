@@ -166,7 +166,11 @@ pub(super) const FLAGS: &[Flag] = &[
     option("device", "N", Group::Gpu, "the CUDA device, by its number (default 0)"),
     switch("no-gpu", Group::Gpu, "skip CUDA variants, and let no other find a GPU"),
     switch("hot", Group::Gpu, "time CUDA variants back to back, caches as the last call left them"),
-    switch("cold", Group::Gpu, "time them with an empty second-level cache"),
+    switch(
+        "cold",
+        Group::Gpu,
+        "time them with an empty second-level cache; if no other mode is named, time CPU variants with cold caches, too",
+    ),
     switch("graph", Group::Gpu, "time them in a CUDA graph of many calls"),
     switch(
         "end-to-end",

@@ -117,7 +117,7 @@ impl<'a> Run<'a> {
             announce |= !self.cells[*at].losses.is_empty();
             let (blocks, single) = (share.next_blocks(), share.is_single);
             let quiet = self.measured.measurement.quiet_level(*cell);
-            visits.push(Visit { cell: place, blocks, single, quiet, rows });
+            visits.push(Visit { cell: place, blocks, single, reverse: false, quiet, rows });
         }
         Visits {
             cells: visits,

@@ -62,7 +62,7 @@ fn crossovers(here: &[&Crossover], rows: &[RowReport], style: Style) -> String {
             continue;
         }
         let axes = found[0].along.join(", ");
-        let transfers = transfers(mode).map_or_else(String::new, |words| format!(", {words}"));
+        let transfers = transfers(found[0]).map_or_else(String::new, |words| format!(", {words}"));
         tables += &format!("  crossovers of {variant} along {axes}{transfers}\n");
         let rows = by_size(rows);
         let shown: Vec<Crossover> = found.iter().map(|found| as_shown(found, &rows)).collect();

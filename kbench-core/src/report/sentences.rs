@@ -32,7 +32,7 @@ pub(super) fn error_rate(plan: &PlanReport) -> String {
 /// Who wins where, and what that says of the threshold.
 pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> {
     let at = if is_one_of_many { format!("at {}: ", axes(&found.held)) } else { String::new() };
-    let at = transfers(found.mode).map_or(at.clone(), |words| format!("{at}{words}: "));
+    let at = transfers(found).map_or(at.clone(), |words| format!("{at}{words}: "));
     let reservation = if found.provisional { " (provisional)" } else { "" };
     if let Some(size) = &found.failed_at {
         let Crossover { variant, base, .. } = found;
@@ -48,8 +48,9 @@ pub(super) fn crossover(found: &Crossover, is_one_of_many: bool) -> Vec<String> 
 }
 
 /// Whether the time of a row on a device includes that of its transfers; none for rows on a processor.
-pub(super) fn transfers(mode: Mode) -> Option<&'static str> {
-    match mode {
+pub(super) fn transfers(found: &Crossover) -> Option<&'static str> {
+    match found.mode {
+        _ if !found.is_on_device => None,
         Mode::Warm => None,
         Mode::Hot | Mode::Cold | Mode::Graph => Some("without transfers"),
         Mode::EndToEnd => Some("with transfers"),

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::patience::Spent;
 use super::{Check, Gate, Reason, Remark, Tell, Wrong};
 use crate::cuda::Unavailable;
-use crate::kernel::{Caller, Fault, KernelEntry, VariantEntry, guard};
+use crate::kernel::{Caller, Fault, KernelEntry, Mode, VariantEntry, guard};
 use crate::plan::{Cell, Plan, Row, Size};
 use crate::watch::Watch;
 
@@ -228,6 +228,11 @@ fn reason_to_skip(cell: &Cell, row: &Row, device: &Result<(), Unavailable>) -> O
     }
     if let (true, Err(reason)) = (row.variant.implementation.is_device(), device) {
         return Some(reason.to_string());
+    }
+    let Row { variant: VariantEntry { implementation, .. }, mode, .. } = row;
+    if *mode == Mode::Cold && !implementation.is_device() && !implementation.is_host() {
+        let reason = "cold caches of the processor are for variants in this program";
+        return Some(reason.to_owned());
     }
     if guard(|| cell.kernel.definition.valid(&cell.size.values)) == Ok(false) {
         return Some("the kernel is not defined at this size, says its `valid`".to_owned());

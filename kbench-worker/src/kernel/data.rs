@@ -1,6 +1,7 @@
 //! The data of one cell, shared by all variants that run on it.
 
 use std::any::Any;
+use std::hint::black_box;
 use std::marker::PhantomData;
 use std::ops::Range;
 
@@ -51,6 +52,12 @@ pub trait CellData {
     fn reads_fingerprint(&self) -> u64;
     /// Digest of the outputs.
     fn writes_fingerprint(&self) -> u64;
+    /// Reads everything once, so that it is in the caches as far as it fits.
+    fn read(&self);
+    /// Makes later timed calls on the host start with cold caches.
+    fn chill(&mut self);
+    /// Whether timed calls on the host start with cold caches.
+    fn is_cold(&self) -> bool;
     /// What the reference makes of this data.
     fn reference(&self) -> Option<Outputs>;
     /// Number of elements of all operands.
@@ -114,6 +121,7 @@ impl<K: Kernel> Definition for Erased<K> {
             attachments: Vec::new(),
             resident: Resident::default(),
             is_poisoned: false,
+            is_cold: false,
         })
     }
 }
@@ -132,6 +140,8 @@ pub(super) struct Data<K: Kernel> {
     /// The same on a device, once a CUDA variant is called.
     pub(super) resident: Resident,
     is_poisoned: bool,
+    /// Whether it is taken out of the caches before every batch of calls.
+    pub(super) is_cold: bool,
 }
 
 /// In what the outputs on a device differ from those on the host.
@@ -197,6 +207,21 @@ impl<K: Kernel> CellData for Data<K> {
 
     fn writes_fingerprint(&self) -> u64 {
         Fingerprint::of(&self.writes).value()
+    }
+
+    fn read(&self) {
+        let mut lines = Fingerprint::touching();
+        self.reads.fingerprint(&mut lines);
+        self.writes.fingerprint(&mut lines);
+        black_box(lines.value());
+    }
+
+    fn chill(&mut self) {
+        self.is_cold = true;
+    }
+
+    fn is_cold(&self) -> bool {
+        self.is_cold
     }
 
     fn reference(&self) -> Option<Outputs> {

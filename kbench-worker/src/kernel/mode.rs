@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Backend;
+use crate::value::CAN_EVICT;
 
 /// How calls of a row are timed.
 #[derive(
@@ -15,7 +16,7 @@ pub enum Mode {
     Warm,
     /// On a device, calls back to back, caches as the last one left them.
     Hot,
-    /// On a device, nothing of the data in the second-level cache.
+    /// Nothing of the data in the caches: on a device in the second-level one, on a processor in any.
     Cold,
     /// On a device, many calls in one CUDA graph.
     Graph,
@@ -38,9 +39,14 @@ impl Mode {
         }
     }
 
-    /// Those in which a variant of a backend is measured, when some were chosen for devices.
+    /// Those in which a variant of a backend is measured, when some were chosen for devices. On a processor it is one: cold
+    /// when nothing else was chosen, so that all rows of a comparison find their data alike, and warm where the
+    /// caches of a processor cannot be emptied.
     pub fn of(backend: Backend, of_device: &[Mode]) -> Vec<Mode> {
         match backend {
+            Backend::Serial | Backend::Parallel if of_device == [Mode::Cold] && CAN_EVICT => {
+                vec![Mode::Cold]
+            }
             Backend::Serial | Backend::Parallel => vec![Mode::Warm],
             Backend::Cuda => of_device.to_vec(),
         }

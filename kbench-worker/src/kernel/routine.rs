@@ -234,6 +234,10 @@ impl Limits {
     pub const NONE: Limits =
         Limits { per_batch: u64::MAX, total: u64::MAX, wash_out: true, stretch: 1.0 };
 
+    /// Limits of a sample with cold caches on the host: one call per reading of the clock, because the next one would find
+    /// what this one left. Eviction can take longer than the call.
+    pub const COLD: Limits = Limits { per_batch: 1, total: 64, wash_out: false, stretch: 1.0 };
+
     /// Those of a sample on a device, of which so many calls can be made at once.
     pub fn on_device(mode: Mode, per_batch: u64) -> Self {
         /// Calls of one sample that each find cold caches: emptying the cache takes longer than most of them.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::data::Data;
 use super::{Fault, InPlace, Kernel};
-use crate::value::Operand;
+use crate::value::{Fingerprint, Operand};
 
 /// How many calls a sample makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,8 +97,12 @@ fn batch<K: Kernel, O: Operand>(
     // Constants, so that of the four shapes of loop only the one that is needed is compiled.
     let time = match const { K::ENTRY.in_place } {
         InPlace::Fresh => {
-            let Data { reads, writes, initial, copies, .. } = data;
+            let Data { reads, writes, initial, copies, is_cold, .. } = data;
             let fresh = fresh_copies::<K>(copies, initial, calls as usize);
+            if *is_cold && calls > 0 {
+                evict(reads);
+                fresh.iter().for_each(evict);
+            }
             let start = Instant::now();
             match const { needs_drop::<O>() } {
                 true => kbench_over_copies_keeping(reads, fresh, &mut kept, call),
@@ -112,6 +116,10 @@ fn batch<K: Kernel, O: Operand>(
             time
         }
         InPlace::No | InPlace::Reuse => {
+            if data.is_cold && calls > 0 {
+                evict(&data.reads);
+                evict(&data.writes);
+            }
             let start = Instant::now();
             match const { needs_drop::<O>() } {
                 true => kbench_repeat_keeping(data, calls, &mut kept, call),
@@ -124,6 +132,11 @@ fn batch<K: Kernel, O: Operand>(
         first_failure(&kept)?;
     }
     Ok(time)
+}
+
+/// Removes the elements of an operand from the caches.
+fn evict(operand: &impl Operand) {
+    operand.fingerprint(&mut Fingerprint::evicting());
 }
 
 /// Fails when one of the return values is an `Err`.

@@ -4,6 +4,7 @@
 //! [`Element`] for a number, [`Operand`] for anything a kernel reads or writes, [`Lend`] for how an owned value becomes
 //! a parameter, [`Lent`] for parameters that are views of something else.
 
+mod cold;
 mod declined;
 mod element;
 mod float8;
@@ -15,6 +16,7 @@ mod plain;
 mod random;
 mod splitmix;
 
+pub use cold::CAN_EVICT;
 pub use declined::Declined;
 pub use element::{Element, Poison};
 pub use float8::{F8E4M3, F8E5M2};

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::ops::Range;
 
+use super::cold::{LINE, evict};
 use super::{Declined, Element, F8E4M3, F8E5M2, Plain, PlainBytes, Poison};
 
 /// Anything that a kernel reads, writes or returns.
@@ -78,20 +79,45 @@ const LANES: usize = 8;
 
 /// An order-sensitive 64-bit digest of exact bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fingerprint(u64);
+pub struct Fingerprint {
+    digest: u64,
+    visit: Visit,
+}
+
+/// What is done with the elements of slices on the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Visit {
+    /// All of them are added.
+    Digest,
+    /// One element of every cache line is added.
+    Touch,
+    /// They are removed from the caches, and not added.
+    Evict,
+}
 
 impl Default for Fingerprint {
     fn default() -> Self {
-        Fingerprint(0xcbf2_9ce4_8422_2325)
+        Fingerprint { digest: 0xcbf2_9ce4_8422_2325, visit: Visit::Digest }
     }
 }
 
 impl Fingerprint {
+    /// A fingerprint of one element per cache line. Making it brings all elements into the caches, and takes as long as the
+    /// memory does.
+    pub(crate) fn touching() -> Self {
+        Fingerprint { visit: Visit::Touch, ..Fingerprint::default() }
+    }
+
+    /// A fingerprint of no slice. Making it removes the elements of slices from the processor's caches.
+    pub(crate) fn evicting() -> Self {
+        Fingerprint { visit: Visit::Evict, ..Fingerprint::default() }
+    }
+
     /// Adds one word.
     #[inline]
     pub fn add(&mut self, word: u64) {
         // Multiply and rotate: a bijection of the state for every word, so no single change can cancel itself.
-        self.0 = (self.0 ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
+        self.digest = (self.digest ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
     }
 
     /// Adds many words: several digests side by side, which do not wait for each other, then one of them all.
@@ -101,11 +127,21 @@ impl Fingerprint {
         for (i, word) in words.enumerate() {
             lanes[i % LANES].add(word);
         }
-        lanes.iter().for_each(|lane| self.add(lane.0));
+        lanes.iter().for_each(|lane| self.add(lane.digest));
     }
 
     /// Adds elements, as many of them in a word as there is room for: what is added takes as long as its bytes.
     fn add_elements<T: Element>(&mut self, elements: &[T]) {
+        match self.visit {
+            Visit::Digest => {}
+            Visit::Touch => {
+                let per_line = LINE / size_of::<T>().max(1);
+                // Where the slice does not begin with a line, the last element may lie in one more.
+                let lines = elements.iter().step_by(per_line.max(1)).chain(elements.last());
+                return self.add(lines.fold(0, |all, element| all ^ element.bits()));
+            }
+            Visit::Evict => return evict(elements),
+        }
         let (per_word, bits) = match size_of::<T>() {
             size @ (1 | 2 | 4) => (size_of::<u64>() / size, 8 * size as u32),
             _ => (1, u64::BITS),
@@ -123,18 +159,21 @@ impl Fingerprint {
                 lane.add(word(elements));
             }
         }
-        lanes.iter().for_each(|lane| self.add(lane.0));
+        lanes.iter().for_each(|lane| self.add(lane.digest));
         rounds.remainder().chunks(per_word).for_each(|elements| self.add(word(elements)));
     }
 
     /// Digests that differ from each other and go on from here.
     fn lanes(&self) -> [Self; LANES] {
-        std::array::from_fn(|lane| Fingerprint(self.0.rotate_left(8 * lane as u32) ^ lane as u64))
+        std::array::from_fn(|lane| Fingerprint {
+            digest: self.digest.rotate_left(8 * lane as u32) ^ lane as u64,
+            visit: self.visit,
+        })
     }
 
     /// The digest so far.
     pub fn value(&self) -> u64 {
-        self.0
+        self.digest
     }
 
     /// The digest of one operand.
@@ -392,6 +431,30 @@ mod tests {
         assert_ne!(base, Fingerprint::of(&vec![2.0f32, 1.0, 0.0]));
         assert_ne!(base, Fingerprint::of(&vec![1.0f32, 2.0, -0.0]));
         assert_eq!(base, Fingerprint::of(&vec![1.0f32, 2.0, 0.0]));
+    }
+
+    #[test]
+    fn a_touching_fingerprint_reads_every_cache_line() {
+        let of = |elements: &Vec<f32>| {
+            let mut fingerprint = Fingerprint::touching();
+            elements.fingerprint(&mut fingerprint);
+            fingerprint.value()
+        };
+        // The last one may lie in a line that no other one begins.
+        let zeros = vec![0.0; 1024];
+        for place in (0..zeros.len()).step_by(LINE / size_of::<f32>()).chain([1023]) {
+            let mut elements = zeros.clone();
+            elements[place] = 1.0;
+            assert_ne!(of(&elements), of(&zeros), "the line of element {place}");
+        }
+    }
+
+    #[test]
+    fn evicted_elements_are_what_they_were_and_nothing_is_evicted_of_nothing() {
+        let operands = (vec![1.5f32; 999], Vec::<u8>::new(), Some(vec![7u16; 3]), 2i64);
+        let before = Fingerprint::of(&operands);
+        operands.fingerprint(&mut Fingerprint::evicting());
+        assert_eq!(Fingerprint::of(&operands), before);
     }
 
     /// Wherever it lies: in a whole round of words, in the rest, and beside others in its word.

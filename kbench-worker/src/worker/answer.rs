@@ -309,6 +309,12 @@ impl<'r> Worker<'r> {
                 let is_disturbed = block.throttled || is_contaminated || has_waited;
                 if again && is_disturbed {
                     block.requeued = true;
+                    if let (true, Some(subject)) =
+                        (visits[next].reverse, &mut self.subjects[visits[next].cell])
+                    {
+                        // What is taken once more has the order of what it replaces.
+                        subject.turns.reverse();
+                    }
                     repeats[next] += 1;
                     left[next] += 1;
                 }
@@ -353,8 +359,9 @@ impl<'r> Worker<'r> {
             Caches::OfAnotherProcess => request.rows.iter().take(1).copied().collect(),
         };
         let is_far = !was_warm || matches!(caches, Caches::OfAnotherCell);
+        let is_far = is_far && !subject.data.is_cold();
         if is_far && unreported.is_empty() && request.rows.iter().any(|row| is_host(subject, row)) {
-            subject.read_data();
+            subject.data.read();
         }
         let is_told = announce || !was_warm;
         if !unreported.is_empty() {
@@ -389,11 +396,16 @@ impl<'r> Worker<'r> {
             }
         };
         let (order, sentinels) = (&mut self.order, &mut self.sentinels);
-        let turns = if request.single {
-            order.permutation(request.rows.len())
-        } else {
-            order.mirrored(request.rows.len())
+        let rows = request.rows.len();
+        subject.turns.reverse();
+        // A row may have failed since.
+        let is_known = request.reverse && subject.turns.len() == rows;
+        subject.turns = match request.single {
+            true if is_known => std::mem::take(&mut subject.turns),
+            true => order.permutation(rows),
+            false => order.mirrored(rows),
         };
+        let turns = subject.turns.clone();
         let visited = visit(subject, &request.rows, &turns, sentinels, &mut announced);
         if announce {
             say(Reply::Called);

@@ -116,7 +116,9 @@ impl Worker<'_> {
                 };
                 // Only the calling thread is counted, and of a parallel variant that is the one that waits.
                 let is_serial = subject.rows[row].variant.backend == Backend::Serial;
-                let counters = counters.as_mut().filter(|_| is_serial).map(|counters| {
+                // With cold caches, most of what is counted would be the eviction.
+                let is_countable = is_serial && !subject.data.is_cold();
+                let counters = counters.as_mut().filter(|_| is_countable).map(|counters| {
                     let once = RowCalibration { wash_out: 0, ..calibration };
                     let (_, figures) = counters.count(|| sample(subject, row, &once));
                     figures.per_call(once.calls.total())

@@ -1,7 +1,7 @@
 //! One block: every row of a cell in random order and then in the reverse of that order, each sample between two readings
 //! of the chain, and the whole between two readings of the sweep.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::calibrate::{RowCalibration, nanoseconds};
 use super::protocol::{Block, Sample, VisitRow};
@@ -87,8 +87,10 @@ fn read_crew(
     let callable = callable.as_ref().ok().filter(|_| variant.backend == Backend::Parallel)?;
     // Threads that share their cores with each other always wait.
     let has_cores = callable.caller.threads()? <= sentinels.cores();
+    // The time spent includes waking the threads; the reading does not.
+    let begun = Instant::now();
     let crew = has_cores.then(|| sentinels.crew(&callable.caller))?;
-    visited.inside += crew;
+    visited.inside += nanoseconds(begun.elapsed());
     Some(crew)
 }
 

@@ -143,7 +143,9 @@ pub(super) fn calibrate(
             }
         };
         let mut limits = routine.limits(data.as_ref(), caller);
-        if !rows[row].variant.implementation.is_device() {
+        if data.is_cold() && rows[row].variant.implementation.is_host() {
+            limits = Limits::COLD;
+        } else if !rows[row].variant.implementation.is_device() {
             limits.per_batch = calls_in_memory(kernel, data.as_ref(), first.held_bytes);
         }
         let (mut preparation, mut inside) = (f64::INFINITY, 0.0);

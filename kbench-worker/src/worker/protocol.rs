@@ -265,6 +265,9 @@ pub struct Visit {
     /// Whether a block has one sample of each row, in random order, instead of two in mirrored order.
     #[serde(default)]
     pub single: bool,
+    /// Whether the rows of such a block come in the reverse of the order of the last one.
+    #[serde(default)]
+    pub reverse: bool,
     /// Nanoseconds of the chain beside the rows of this cell when the machine is quiet, as far as is known.
     #[serde(default)]
     pub quiet: Option<f64>,
@@ -539,7 +542,14 @@ mod tests {
         };
         let rows = (0..60).map(|row| VisitRow { row, calibration, crew: None }).collect();
         let visits = Visits {
-            cells: vec![Visit { cell: 0, blocks: 1, single: false, quiet: None, rows }],
+            cells: vec![Visit {
+                cell: 0,
+                blocks: 1,
+                single: false,
+                reverse: false,
+                quiet: None,
+                rows,
+            }],
             seconds: 10.0,
             announce: false,
             settle: false,

@@ -9,8 +9,8 @@ use super::protocol::{CellRequest, RowRequest};
 use crate::check::{CheckedCall, plain_digest};
 use crate::cuda::DeviceFigures;
 use crate::kernel::{
-    Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Returned, Routine, VariantEntry,
-    guard,
+    Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Mode, Returned, Routine,
+    VariantEntry, guard,
 };
 use crate::plan::{Size, full_name};
 use crate::registry::{RegisteredKernel, Registry};
@@ -27,6 +27,8 @@ pub(super) struct Subject {
     pub(super) rows: Vec<SubjectRow>,
     /// Whether its rows have run in this process.
     pub(super) is_warm: bool,
+    /// The order of the rows in its last block.
+    pub(super) turns: Vec<usize>,
     /// Digest of its inputs, while results of timed calls are to be looked at.
     pub(super) reads: Option<u64>,
 }
@@ -71,11 +73,6 @@ impl Subject {
             routine.call(data, caller)
         })
         .flatten()
-    }
-
-    /// Reads all of the data once, so that it is in the caches as far as it fits.
-    pub(super) fn read_data(&self) {
-        std::hint::black_box(self.data.reads_fingerprint() ^ self.data.writes_fingerprint());
     }
 
     /// Poisons the outputs for the next sample of a row, if it shows a result that can be compared with the check's: that of
@@ -185,10 +182,16 @@ pub(super) fn subject(
     (pools, devices): (&mut Pools, &mut Devices),
 ) -> Result<Subject, String> {
     let size = Size::of(request.size.clone());
-    let data = guard(|| kernel.entry.definition.data(&size.values, seed))
+    let mut data = guard(|| kernel.entry.definition.data(&size.values, seed))
         .map_err(|fault| format!("`inputs` of the kernel {fault}"))?;
     let rows = request.rows.iter().map(|row| subject_row(kernel, row, pools, devices));
-    let rows = rows.collect::<Result<_, _>>()?;
+    let rows: Vec<SubjectRow> = rows.collect::<Result<_, _>>()?;
+    let is_cold = |(row, request): (&SubjectRow, &RowRequest)| {
+        request.mode == Mode::Cold && row.variant.implementation.is_host()
+    };
+    if rows.iter().zip(&request.rows).any(is_cold) {
+        data.chill();
+    }
     Ok(Subject {
         kernel: kernel.entry,
         own_function: kernel.own_function(),
@@ -196,6 +199,7 @@ pub(super) fn subject(
         data,
         rows,
         is_warm: false,
+        turns: Vec::new(),
         reads: None,
     })
 }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::super::{RowReport, Status, VariantSummary, device, units};
 use super::plot::outline;
-use super::series::{COLOURS, Series, Subject};
+use super::series::{COLOURS, Series, Side, Subject};
 use super::text::{count, escape, last_segment, name, speedup};
 use super::{samples, scaling, speedup as speedups, throughput};
 use crate::order;
@@ -108,7 +108,7 @@ fn legend(subject: &Subject<'_>, series: &[Series<'_>]) -> String {
     }
     let has = |test: &dyn Fn(&Series<'_>) -> bool| series.iter().any(test);
     let styles = [
-        ("thin", "fewer threads", has(&|s| !s.is_main && s.mode == "warm")),
+        ("thin", "fewer threads", has(&|s| !s.is_main && s.side == Side::Processor)),
         ("cold", "cold", has(&|s| s.mode == "cold")),
         ("graph", "graph", has(&|s| s.mode == "graph")),
     ];

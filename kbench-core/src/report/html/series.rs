@@ -3,6 +3,7 @@
 use super::super::{DeviceReport, KernelReport, Report, RowReport, ScalingReport, Status};
 use crate::crossover::Crossover;
 use crate::environment::Environment;
+use crate::kernel::Mode;
 use crate::order;
 
 /// Everything that a report says of one kernel and element type.
@@ -188,10 +189,17 @@ impl<'a> Subject<'a> {
         series
     }
 
-    /// Whether its variant is judged by a row: with most threads, and not by another mode.
+    /// Whether its variant is judged by a row: with most threads, and in the first mode that it was measured in. Times with
+    /// transfers stand beside those without them.
     pub(super) fn is_main(&self, row: &RowReport) -> bool {
-        let is_first_mode = matches!(row.mode.as_str(), "warm" | "hot" | "end-to-end");
-        is_first_mode && row.threads == self.most_threads(&row.variant)
+        let place = |row: &RowReport| {
+            Mode::OF_DEVICE.iter().position(|mode| mode.name() == row.mode).map_or(0, |at| at + 1)
+        };
+        let is_own = |other: &&RowReport| other.variant == row.variant && other.time_ns.is_some();
+        let mut own = self.rows().filter(is_own);
+        let is_first_mode = own.all(|other| place(row) <= place(other));
+        (is_first_mode || row.mode == Mode::EndToEnd.name())
+            && row.threads == self.most_threads(&row.variant)
     }
 
     /// Where its rows were measured.

@@ -129,6 +129,21 @@ fn a_real_run_is_shown_in_full() {
     }
 }
 
+/// A mode that is the only one is what variants are judged by.
+#[test]
+fn a_run_with_cold_caches_alone_is_drawn_like_one_with_warm_ones() {
+    let drawn = |mode: &str| {
+        let mut report = large(1);
+        report.rows.iter_mut().for_each(|row| row.mode = mode.into());
+        let page = html(&report, &[]);
+        ["<svg", "<circle", "minor"].map(|part| page.matches(part).count())
+    };
+    let [drawings, points, minor] = drawn("warm");
+    assert!(points > 0);
+    // The legend names the mode.
+    assert_eq!(drawn("cold"), [drawings + 1, points, minor]);
+}
+
 #[test]
 fn the_table_has_a_line_for_every_row_those_of_the_search_too() {
     let report = small();

@@ -1,7 +1,7 @@
 //! The curves of a kernel: which there are, and which are drawn.
 
 use super::scale::is_drawable;
-use crate::kernel::Mode;
+use crate::kernel::{Backend, Mode};
 use crate::order;
 use crate::report::RowReport;
 use crate::report::style::Tone;
@@ -89,11 +89,15 @@ impl<'a> Series<'a> {
 
     /// The variant, with its mode where it is on a device and its thread count where there are others.
     pub(super) fn name(&self, has_other_threads: bool) -> String {
+        let threads = match self.threads {
+            _ if !has_other_threads => String::new(),
+            1 => " 1 thread".to_owned(),
+            threads => format!(" {threads} threads"),
+        };
         match self.mode {
-            "warm" if !has_other_threads => self.variant.to_owned(),
-            "warm" if self.threads == 1 => format!("{} 1 thread", self.variant),
-            "warm" => format!("{} {} threads", self.variant, self.threads),
-            mode => format!("{} {mode}", self.variant),
+            "warm" => format!("{}{threads}", self.variant),
+            mode if self.backend == Backend::Cuda.name() => format!("{} {mode}", self.variant),
+            mode => format!("{}{threads} {mode}", self.variant),
         }
     }
 }

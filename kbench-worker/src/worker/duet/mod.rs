@@ -1,10 +1,10 @@
 //! Two builds of one program, measured in turns as if they were one worker.
 //!
 //! A kept program of another day and the one of today are two processes that live side by side. To their controller they
-//! are one worker whose cells have rows of both ([`Program`]): a block of a cell is a block of one process and then one of
-//! the other, with a coin for who comes first, and its samples together. Who comes second runs where the first one did. So
-//! what the machine does from one moment to the next is the same for both, launches sample the placement of both, and a row
-//! is compared with its former self in the way in which it is compared with its base.
+//! are one worker whose cells have rows of both ([`Program`]). A block of a cell is mirrored, like any other: the rows of one
+//! process, those of the other, and both in the reverse of that order; a coin decides which process comes first. All of it runs
+//! on the processor on which the first process was. So a drift of the machine takes the same from both, launches sample the
+//! placement of both, and a row is compared with its former self in the way in which it is compared with its base.
 //!
 //! Their data is not the same, though. A system is apt to hand the pages that one process gave back to the next one that
 //! asks, so that who asks first has the same pages in every launch. So they take turns in that, too.
@@ -207,7 +207,7 @@ impl Pair<'_> {
         Ok(done)
     }
 
-    /// One block of both; more where one of them was disturbed.
+    /// One block of both, mirrored unless time is short; more where one of them was disturbed.
     fn both(
         &mut self,
         visit: &Visit,
@@ -216,38 +216,43 @@ impl Pair<'_> {
         hear: &mut dyn FnMut(Reply),
     ) -> Result<Vec<Block>, LinkError> {
         let announce = limits.announce || self.duet.losses.get() > 0;
-        let ask = |visit, processor| {
-            Request::Measure(Visits {
-                cells: vec![visit],
-                settle: true,
-                announce,
-                processor,
-                ..limits.clone()
-            })
-        };
+        let mut turns = self.order.permutation(2);
+        if !visit.single {
+            turns.extend([turns[1], turns[0]]);
+        }
         let (mut now, mut past) = (Vec::new(), Vec::new());
         // Where the first one was, the second one goes.
         let mut processor = None;
-        for turn in self.order.permutation(2) {
+        let mut last = None;
+        for (number, turn) in turns.into_iter().enumerate() {
+            let (settle, reverse) = (last.replace(turn) != Some(turn), number >= 2);
+            let part = Visit { single: true, reverse, ..visit.clone() };
+            let ask = |visit, processor| {
+                let cells = vec![visit];
+                Request::Measure(Visits { cells, settle, announce, processor, ..limits.clone() })
+            };
+            let mut half = Vec::new();
             if turn == 0
-                && let Some(own) = self.now.visit(visit, &self.failed)
+                && let Some(own) = self.now.visit(&part, &self.failed)
             {
                 let failed = &mut self.failed;
                 let asked = self.now.ask(&ask(own, processor), &mut |reply| {
                     note(failed, &reply);
-                    keep(&mut now, reply, hear);
+                    keep(&mut half, reply, hear);
                 })?;
                 processor = asked.processor;
                 add(done, asked);
             }
-            let own = self.past.as_ref().and_then(|past| past.visit(visit, &self.failed));
+            let own = self.past.as_ref().and_then(|past| past.visit(&part, &self.failed));
             if turn == 1
                 && let Some(own) = own
             {
                 let request = ask(own, processor);
                 processor =
-                    self.ask_past(&request, done, &mut |reply| keep(&mut past, reply, hear))?;
+                    self.ask_past(&request, done, &mut |reply| keep(&mut half, reply, hear))?;
             }
+            let known = if turn == 0 { &mut now } else { &mut past };
+            *known = together(std::mem::take(known), half);
         }
         Ok(together(now, past))
     }
@@ -362,10 +367,10 @@ fn note(failed: &mut HashSet<Numbers>, reply: &Reply) {
 }
 
 /// The last block of one with the last of the other, and so on; what one had to repeat stays alone.
-fn together(mut now: Vec<Block>, mut past: Vec<Block>) -> Vec<Block> {
+fn together(mut one: Vec<Block>, mut other: Vec<Block>) -> Vec<Block> {
     let mut blocks = Vec::new();
     loop {
-        blocks.push(match (now.pop(), past.pop()) {
+        blocks.push(match (one.pop(), other.pop()) {
             (None, None) => break,
             (Some(alone), None) | (None, Some(alone)) => alone,
             (Some(mut block), Some(other)) => {

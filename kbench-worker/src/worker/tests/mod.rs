@@ -3,6 +3,7 @@
 mod sources;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
 
 use super::*;
 use crate::check::{CheckedRow, Checks, Coverage, Standing};
@@ -12,7 +13,7 @@ use crate::kernel::{
 use crate::plan::{Plan, Selection};
 use crate::registry::Registry;
 use crate::registry::fixtures::{Double, cuda_variant_of_double, right, variant_of_double};
-use crate::value::{Fingerprint, Operand};
+use crate::value::{CAN_EVICT, Fingerprint, Operand};
 use crate::watch::{Stage, Watch};
 
 const SAMPLING: Sampling = Sampling {
@@ -84,7 +85,7 @@ fn visit(prepared: &PreparedCell, blocks: u32) -> Visit {
     let rows = rows
         .filter_map(|(row, c)| Some(VisitRow { row, calibration: (*c)?, crew: None }))
         .collect();
-    Visit { cell: prepared.cell, blocks, single: false, quiet: None, rows }
+    Visit { cell: prepared.cell, blocks, single: false, reverse: false, quiet: None, rows }
 }
 
 fn blocks(replies: &[Reply]) -> Vec<&VisitedBlock> {
@@ -292,6 +293,65 @@ fn a_single_block_has_one_sample_of_every_row() {
 }
 
 #[test]
+fn a_reversed_block_has_the_rows_of_the_last_one_in_reverse() {
+    let registry = Registry::of([
+        variant_of_double("double", 1, right),
+        variant_of_double("twice", 2, right),
+        variant_of_double("thrice", 3, right),
+    ]);
+    let registry = registry.expect("fine");
+    let mut worker = Worker::new(&registry);
+    let prepared = prepared(&mut worker, vec![cell(16, &["double", "twice", "thrice"])]);
+    let mut seen = HashSet::new();
+    for _ in 0..20 {
+        // With a level of infinity no block is taken again.
+        let quiet = Some(f64::INFINITY);
+        let mut rows = |reverse| -> Vec<usize> {
+            let visit = Visit { single: true, reverse, quiet, ..visit(&prepared[0], 1) };
+            let replies = answers(&mut worker, &Request::Measure(visits(vec![visit])));
+            blocks(&replies)[0].block.samples.iter().map(|sample| sample.row).collect()
+        };
+        let forth = rows(false);
+        let mut back = rows(true);
+        back.reverse();
+        assert_eq!(forth, back);
+        seen.insert(forth);
+    }
+    assert!(seen.len() > 1, "in random order: {seen:?}");
+}
+
+/// Every call under a clock of its own, because the next one would find what this one left.
+#[test]
+fn cold_calls_are_timed_one_by_one_and_take_longer() {
+    if !CAN_EVICT {
+        return;
+    }
+    let registry = registry();
+    let mut worker = Worker::new(&registry);
+    let mut time = |mode| {
+        let mut cell = cell(1 << 16, &["double", "twice"]);
+        cell.rows.iter_mut().for_each(|row| row.mode = mode);
+        let prepared = prepared(&mut worker, vec![cell]);
+        let calls: Vec<(u64, u64)> = prepared[0]
+            .calibrations
+            .iter()
+            .flatten()
+            .map(|found| (found.calls.per_batch, found.wash_out))
+            .collect();
+        let replies = answers(&mut worker, &measure(vec![visit(&prepared[0], 9)]));
+        let blocks = blocks(&replies);
+        let samples = blocks.iter().flat_map(|visited| &visited.block.samples);
+        let mut times: Vec<f64> = samples.map(|sample| sample.nanoseconds).collect();
+        times.sort_unstable_by(f64::total_cmp);
+        (calls, times[times.len() / 2])
+    };
+    let ((warm_calls, warm), (cold_calls, cold)) = (time(Mode::Warm), time(Mode::Cold));
+    assert_eq!(cold_calls, [(1, 0); 2]);
+    assert_ne!(warm_calls, cold_calls);
+    assert!(cold > warm, "{cold} ns cold, {warm} ns warm");
+}
+
+#[test]
 fn every_sample_is_announced_when_the_controller_wants_to_know() {
     let registry = registry();
     let mut worker = Worker::new(&registry);
@@ -358,8 +418,14 @@ fn requests_that_make_no_sense_are_refused_with_a_reason() {
     assert!(ask(&mut worker, preparation(vec![unknown])).contains("no kernel `demo::triple`"));
     let flat = CellRequest { size: vec![1, 2], ..cell(16, &["double"]) };
     assert!(ask(&mut worker, preparation(vec![flat])).contains("has 1 axes"));
-    let unprepared =
-        measure(vec![Visit { cell: 7, blocks: 1, single: false, quiet: None, rows: vec![] }]);
+    let unprepared = measure(vec![Visit {
+        cell: 7,
+        blocks: 1,
+        single: false,
+        reverse: false,
+        quiet: None,
+        rows: vec![],
+    }]);
     let replies = answers(&mut worker, &unprepared);
     assert!(refusal(&replies).contains("cell 7 was not prepared"));
 }
