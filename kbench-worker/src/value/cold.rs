@@ -2,7 +2,7 @@
 
 #![allow(unsafe_code)] // the instruction takes an address
 
-/// Whether [`evict`] does anything on this kind of processor.
+/// Whether elements can be removed from the caches of this kind of processor.
 pub const CAN_EVICT: bool = cfg!(target_arch = "x86_64");
 
 /// Bytes of a cache line.

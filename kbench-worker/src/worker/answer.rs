@@ -14,7 +14,7 @@ use super::protocol::{
 };
 use super::quiet::{Quiet, QuietCrews, is_contaminated};
 use super::sentinel::Sentinels;
-use super::subject::{Names, Pools, Subject, subject, summon};
+use super::subject::{Names, Pools, Subject, start_global_pool, subject, summon};
 use super::watchdog::Vigil;
 use super::{Order, block};
 use crate::kernel::{Fault, forget_last_words};
@@ -158,6 +158,7 @@ impl<'r> Worker<'r> {
         let names = self.names.get_or_init(|| Names::of(self.registry));
         let kernels = cells.iter().map(|cell| names.find(cell)).collect::<Result<Vec<_>, _>>()?;
         summon(&kernels, cells);
+        start_global_pool(&kernels, cells);
         self.seed = *seed;
         self.order = Order::new(*order_seed, *launch);
         self.pools = Pools::default();

@@ -9,8 +9,8 @@ use super::protocol::{CellRequest, RowRequest};
 use crate::check::{CheckedCall, plain_digest};
 use crate::cuda::DeviceFigures;
 use crate::kernel::{
-    Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Mode, Returned, Routine,
-    VariantEntry, guard,
+    Backend, Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Mode, Returned,
+    Routine, VariantEntry, guard,
 };
 use crate::plan::{Size, full_name};
 use crate::registry::{RegisteredKernel, Registry};
@@ -213,6 +213,19 @@ pub(super) fn summon(kernels: &[&RegisteredKernel], cells: &[CellRequest]) {
     }
     foreign.iter().for_each(|foreign| foreign.summon());
     foreign.iter().for_each(|foreign| foreign.await_ready());
+}
+
+/// Starts rayon's global pool if rows of some cells are called from outside of it: a row that leaves threads behind must not
+/// keep others from having theirs.
+pub(super) fn start_global_pool(kernels: &[&RegisteredKernel], cells: &[CellRequest]) {
+    let enters = |kernel: &RegisteredKernel, row: &RowRequest| {
+        let variant = kernel.variant(&row.variant).ok();
+        row.threads.is_none() && variant.is_some_and(|v| v.backend == Backend::Parallel)
+    };
+    let mut cells = kernels.iter().zip(cells);
+    if cells.any(|(kernel, cell)| cell.rows.iter().any(|row| enters(kernel, row))) {
+        rayon::current_num_threads();
+    }
 }
 
 fn subject_row(
