@@ -89,10 +89,19 @@ impl Demand {
         f64::from(self.fewest()) * self.costs.shortest()
     }
 
+    /// Blocks that it still wants. The number that it wants in all falls when the machine becomes slower; launches that it must
+    /// still have keep a block each.
+    fn open_blocks(&self) -> Option<f64> {
+        let least = f64::from(self.fewest()) * SINGLE_BLOCK;
+        self.wanted.map(|wanted| (wanted - self.taken).max(least))
+    }
+
     /// Seconds for which it still has a use.
     fn most(&self) -> f64 {
-        let Some(wanted) = self.wanted else { return f64::INFINITY };
-        let left = (wanted - self.taken).max(0.0) * self.costs.block;
+        let (Some(wanted), Some(open)) = (self.wanted, self.open_blocks()) else {
+            return f64::INFINITY;
+        };
+        let left = open * self.costs.block;
         let launches = self.fixed.unwrap_or_else(|| {
             let seconds = wanted * self.costs.block;
             launches(seconds, self.costs, self.spread).min((wanted as u32).max(1))
@@ -121,8 +130,7 @@ impl Demand {
         };
         let launches = more.min(fitting);
         let blocks = (seconds - f64::from(launches) * self.costs.before()) / block;
-        let wanted = self.wanted.map_or(f64::INFINITY, |wanted| (wanted - self.taken).max(0.0));
-        let blocks = blocks.min(wanted);
+        let blocks = blocks.min(self.open_blocks().unwrap_or(f64::INFINITY));
         if blocks <= 0.0 || launches == 0 {
             return Share::default();
         }
@@ -332,6 +340,14 @@ mod tests {
         let share = share_out(&[demand], 60.0)[0];
         assert_eq!((share.launches, share.blocks), (3, 12.0));
         assert_eq!(share_out(&[demand], 0.03)[0].launches, 2);
+    }
+
+    #[test]
+    fn launches_that_are_set_are_kept_when_the_blocks_are_all_taken() {
+        let done = Demand { fixed: Some(5), wanted: Some(12.0), done: 4, taken: 12.0, ..CELL };
+        let share = share_out(&[done], 60.0)[0];
+        assert_eq!((share.launches, share.blocks), (1, SINGLE_BLOCK));
+        assert_eq!(share_out(&[Demand { done: 5, ..done }], 60.0)[0], Share::default());
     }
 
     #[test]
