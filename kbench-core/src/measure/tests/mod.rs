@@ -309,25 +309,6 @@ impl Judge for Hasty {
     }
 }
 
-/// Decides nothing.
-struct Never;
-
-impl Judge for Never {
-    fn outlooks(
-        &self,
-        _: &Measurement,
-        cells: &[OpenCell<'_>],
-        _: Look,
-        _: Family,
-    ) -> Vec<Vec<Outlook>> {
-        cells.iter().map(|open| vec![Outlook::Open; open.rows.len()]).collect()
-    }
-
-    fn spreads(&self, _: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
-        vec![None; cells.len()]
-    }
-}
-
 /// What is kept for the search is given to rows that would have too few launches without it, and to no others.
 #[test]
 fn a_reserve_is_for_rows_that_would_have_fewer_than_five_launches() {
@@ -418,7 +399,7 @@ fn the_time_of_a_decided_cell_goes_to_the_others() {
         measured.measurement.launches.iter().map(blocks).sum()
     };
     let has_more = |_: u32| {
-        let (with, without) = (others(&Hasty), others(&Never));
+        let (with, without) = (others(&Hasty), others(&()));
         with as f64 > 1.1 * without as f64
     };
     assert!((0..5).any(has_more), "others have no more blocks when a cell leaves");
