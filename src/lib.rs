@@ -39,13 +39,15 @@
 /// | `name = ".."` | name in reports | the function's |
 /// | `ignore = "reason"` | left out unless asked for | |
 /// | `expect = [speedup >= 2.0 at n >= 4096, time < 10us]` | performance targets at the listed sizes, judged *met*, *missed* or *undecided*: `speedup` over the base, `best` as a share of the best variant (`best >= 0.98`), `time`, `ceiling` as a share of what the device was measured to be capable of (`ceiling >= 0.8`, CUDA variants) | |
+/// | `marker = Saxpy` | name of the hidden struct, by which `of` finds the kernel (see "Names") | the function's |
 /// | `crate = path` | where kbench is, when it is renamed | `::kbench` |
 ///
 /// # A variant
 ///
 /// `of = path` names the kernel's function; the variant inherits its sizes, inputs, work, reference and tolerance.
 /// `parallel` and `cuda` name the backend. `threshold = 1 << 16` (work) or `threshold = rows * dim >= 16_384` (a
-/// condition on the axes) says from where on it is claimed to beat the base, which every run judges. `flops`,
+/// condition on the axes) says from where on it is claimed to beat what it replaces (the fastest serial variant for a parallel
+/// one, the fastest on the processor for one on a device, else the base), which every run judges. `flops`,
 /// `bytes`, `tolerance` and `valid` may be the variant's own. Other kernels' types in a generic variant: `of = norm` with
 /// `types = [f32]` is a variant of `norm<f32>`, and `of = norm<f32, 8>` names the instance itself.
 ///
@@ -100,14 +102,17 @@
 ///
 /// # Types of your own
 ///
-/// A struct as a parameter or result needs `impl kbench::Operand for MyType {}`, and `Clone`. A returned `Result` is a
+/// A struct as a parameter or result is an operand with [`#[derive(kbench::Operand)]`](derive@Operand), and needs `Clone`.
+/// Slices, arrays and tuples of operands are operands. A returned `Result` is a
 /// fallible kernel: an `Err` fails the variant at that size, with its text; one that is a [`Declined`] skips it instead,
 /// for a kernel that needs what not every machine has. A CUDA variant returns `Err(Declined(reason).into())`.
 ///
 /// # Names
 ///
 /// The attribute also emits a hidden struct of the function's name, by which `of` finds the kernel. It lives in the
-/// namespace of types and modules: a module and a kernel of the same name cannot be in scope together.
+/// namespace of types and modules. Where a module of the same name is in scope, as with `pub mod saxpy; pub use saxpy::saxpy;`
+/// (error E0255), give the struct another name: with `marker = Saxpy` in the kernel's attribute, its variants say
+/// `of = Saxpy`.
 pub use kbench_macros::kernel_bench;
 
 /// Makes a function that calls one of several variants, by the amount of work.
@@ -148,6 +153,32 @@ pub use kbench_macros::kernel_bench;
 /// `#[kernel_bench(of = saxpy, parallel, name = "auto")]` in front, inside of the macro, the dispatcher is itself a
 /// variant, which shows at every size whether it chose well.
 pub use kbench_macros::dispatch;
+
+/// Makes a struct an operand of kernels: its fields are poisoned, compared, and looked at for changes.
+///
+/// ```
+/// use kbench::prelude::*;
+///
+/// #[derive(Clone, Default, Operand)]
+/// pub struct Moments {
+///     pub mean: f32,
+///     pub variance: f32,
+///     #[operand(skip)] // not compared
+///     pub calls: usize,
+/// }
+///
+/// #[kernel_bench(sizes = [1 << 10], inputs = |n| uniform(n))]
+/// pub fn moments(x: &[f32]) -> Moments {
+///     let n = x.len() as f32;
+///     let mean = x.iter().sum::<f32>() / n;
+///     let variance = x.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / n;
+///     Moments { mean, variance, calls: 1 }
+/// }
+/// ```
+///
+/// All fields must be operands, or have `#[operand(skip)]`. `#[operand(crate = path)]` on the struct says where kbench is, when
+/// it is renamed. Without the feature `run` nothing is derived.
+pub use kbench_macros::Operand;
 
 #[cfg(feature = "run")]
 pub use kbench_core::{
@@ -196,6 +227,8 @@ pub use production::{
 /// What a file with kernels needs: the attribute, and the functions that make data.
 pub mod prelude {
     pub use crate::kernel_bench;
+    // Not the trait, whose methods would hide others.
+    pub use kbench_macros::Operand;
 
     #[cfg(feature = "run")]
     pub use kbench_core::{

@@ -80,21 +80,31 @@ pub mod __private {
 /// `--bench`, and checks otherwise. `kbench::main!(measure);` measures unless told otherwise, for programs that people
 /// start themselves. `kbench::main!(measure, brief);` does so, too; where there is no GPU it measures element types after the
 /// first at one size, unless `--all-types` or the name of a kernel, type or size is given.
+///
+/// A target that lacks `harness = false` has a test that fails and says so.
 #[macro_export]
 macro_rules! main {
     () => {
-        fn main() -> ::std::process::ExitCode {
-            $crate::harness::main($crate::harness::DefaultMode::Test)
-        }
+        $crate::main! { @main Test }
     };
     (measure) => {
-        fn main() -> ::std::process::ExitCode {
-            $crate::harness::main($crate::harness::DefaultMode::Measure)
-        }
+        $crate::main! { @main Measure }
     };
     (measure, brief) => {
+        $crate::main! { @main MeasureBriefly }
+    };
+    (@main $mode:ident) => {
         fn main() -> ::std::process::ExitCode {
-            $crate::harness::main($crate::harness::DefaultMode::MeasureBriefly)
+            let package = ::core::option_env!("CARGO_PKG_NAME");
+            $crate::harness::main($crate::harness::DefaultMode::$mode, package)
+        }
+
+        #[::core::prelude::v1::test]
+        fn this_target_needs_harness_false_in_its_manifest() {
+            let _ = main;
+            ::core::panic!(
+                "kbench did not run: write `harness = false` below the `name` of this target in Cargo.toml"
+            );
         }
     };
 }

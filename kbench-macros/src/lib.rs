@@ -2,7 +2,8 @@
 //! function) and `expand` (a pure function from the checked model to tokens). Without the feature `run` the attribute
 //! returns its item as it came, and nothing of this is compiled.
 //!
-//! Beside it is `dispatch`, which is the same with and without the feature. Both take thresholds from `tuning`.
+//! Beside it are `operand`, which derives a trait, and `dispatch`, which is the same with and without the feature. The attribute
+//! and `dispatch` take thresholds from `tuning`.
 
 use proc_macro::TokenStream;
 
@@ -15,6 +16,8 @@ mod errors;
 mod expand;
 #[cfg(feature = "run")]
 mod model;
+#[cfg(feature = "run")]
+mod operand;
 #[cfg(feature = "run")]
 mod parse;
 mod tuning;
@@ -30,6 +33,20 @@ pub fn kernel_bench(arguments: TokenStream, item: TokenStream) -> TokenStream {
     {
         let _ = arguments;
         item
+    }
+}
+
+/// Makes a struct an operand whose fields are compared.
+///
+/// It is explained in the documentation of the crate `kbench`.
+#[proc_macro_derive(Operand, attributes(operand))]
+pub fn operand(input: TokenStream) -> TokenStream {
+    #[cfg(feature = "run")]
+    return operand::derive(input.into()).unwrap_or_else(syn::Error::into_compile_error).into();
+    #[cfg(not(feature = "run"))]
+    {
+        let _ = input;
+        TokenStream::new()
     }
 }
 

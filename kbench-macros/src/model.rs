@@ -32,6 +32,8 @@ pub(crate) enum Role {
 
 /// What only a kernel has.
 pub(crate) struct Kernel {
+    /// The name of the type by which `of` finds it.
+    pub(crate) marker: Ident,
     pub(crate) axes: Vec<Ident>,
     pub(crate) sizes: Sizes,
     pub(crate) inputs: Inputs,

@@ -29,6 +29,8 @@ pub trait Element: Copy + Send + Sync + 'static {
     const NAME: &'static str;
     /// Largest relative rounding error of one operation; 0 for exact (integer) types.
     const ROUNDOFF: f64;
+    /// What `uniform` covers.
+    const RANGE: Range<f64> = -1.0..1.0;
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
     /// Values of this type near some numbers.
@@ -132,6 +134,10 @@ pub trait Operand: 'static {
     /// Why the call that returned this value could not be made here.
     fn declined(&self) -> Option<String> {
         None
+    }
+    /// Appends the names of types that cannot be compared.
+    fn uncompared(&self, types: &mut Vec<&'static str>) {
+        let _ = types;
     }
 }
 

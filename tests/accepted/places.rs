@@ -18,6 +18,27 @@ pub mod outer {
     pub use inner::sum as total;
 }
 
+/// A module of the kernel's name.
+pub mod largest {
+    use kbench::kernel_bench;
+
+    #[kernel_bench(sizes = [4], marker = Largest)]
+    pub fn largest(x: &[f32]) -> f32 {
+        x.iter().copied().fold(f32::MIN, f32::max)
+    }
+
+    #[kernel_bench(of = Largest)]
+    pub fn largest_again(x: &[f32]) -> f32 {
+        largest(x)
+    }
+}
+pub use largest::largest;
+
+#[kernel_bench(of = largest::Largest)]
+fn largest_elsewhere(x: &[f32]) -> f32 {
+    largest(x)
+}
+
 use kbench::kernel_bench;
 use outer::total;
 

@@ -141,19 +141,25 @@ fn a_wrong_variant_is_named_with_place_and_error_and_the_rest_is_measured() {
     let planted = [
         "different",
         "inexact",
+        "miscounts",
         "not_a_number",
         "only_at_first",
         "panics",
         "refuses",
         "unwritten",
+        "wraps",
         "zeros_only",
     ];
     assert_eq!(wrong, BTreeSet::from(planted));
     for row in &rows {
         let has_time = !row["time_ns"].is_empty();
+        let unchecked = "unchecked: `faulty::Opaque` cannot be compared; `#[derive(kbench::Operand)]` compares the fields of a struct";
+        if row["kernel"] == "faulty::opaque" {
+            assert_eq!((&*row["status"], &*row["best_share"]), (unchecked, ""));
+        }
         assert_eq!(
             has_time,
-            row["status"] == "ok",
+            row["status"] == "ok" || row["status"] == unchecked,
             "{} has a time although it is {}",
             row["variant"],
             row["status"]
@@ -168,6 +174,11 @@ fn cargo_test_fails_with_code_100_on_a_wrong_variant() {
     run.assert_stdout("test downstream::scale/scale/f32/n=256 ... ok");
     run.assert_stdout("test downstream::scale/inexact/f32/n=256 ... FAILED");
     run.assert_stdout("---- downstream::scale/unwritten/f32/n=256 ----");
+    run.assert_stdout("passed: downstream::scale: scale 1/1, scale_rayon 1/1, inexact 0/1");
+    let unchecked = run_test("faulty", &["opaque/"]);
+    unchecked.assert_code(100);
+    unchecked.assert_stdout("test faulty::opaque/does_nothing/f32/n=256 ... FAILED");
+    unchecked.assert_stdout("constant input: number 1 of what is only read");
 }
 
 #[test]

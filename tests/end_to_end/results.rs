@@ -61,8 +61,8 @@ fn a_run_is_kept_and_becomes_a_baseline_whose_executable_is_measured_beside_the_
     let first = home.bench("gate", &with(&["--save-baseline", "main"]));
     first.assert_code(0);
     first.assert_stderr("kept as baseline `main`");
-    assert_eq!(home.documents("runs/gate").len(), 1);
-    let baseline = read(&home.path("baselines/main/gate.json"));
+    assert_eq!(home.documents("runs/downstream.gate").len(), 1);
+    let baseline = read(&home.path("baselines/main/downstream.gate.json"));
     assert_eq!(baseline["schema"], 2);
     let kept = baseline["executable"]["content"].as_str().expect("a hash");
     assert!(home.path("executables").join(kept).is_file());
@@ -83,7 +83,8 @@ fn a_run_is_kept_and_becomes_a_baseline_whose_executable_is_measured_beside_the_
         assert_eq!(row["samples"].as_array().map(Vec::len), row["chains"].as_array().map(Vec::len));
     }
     assert!(
-        home.path("baselines/next/gate.json").is_file() && home.documents("runs/gate").len() == 2
+        home.path("baselines/next/downstream.gate.json").is_file()
+            && home.documents("runs/downstream.gate").len() == 2
     );
     let summary = std::fs::read_to_string(&summary).expect("a summary");
     assert!(
@@ -97,7 +98,7 @@ fn a_run_is_kept_and_becomes_a_baseline_whose_executable_is_measured_beside_the_
     shown.assert_stdout("gate::planted");
     shown.assert_stdout("both are runs of another day");
     shown.assert_stdout("advisory");
-    assert_eq!(home.documents("runs/gate").len(), 2, "nothing was measured");
+    assert_eq!(home.documents("runs/downstream.gate").len(), 2, "nothing was measured");
 
     let itself = home.bench("gate", &["--load-baseline", "next", "--baseline", "next"]);
     itself.assert_code(2);
@@ -132,7 +133,7 @@ fn baselines_that_are_missing_foreign_damaged_or_newer_are_refused_before_anythi
     let misspelt = home.bench("gate", &["--baseline", "mian"]);
     misspelt.assert_code(2);
     misspelt.assert_stderr("did you mean `main`?");
-    let path = home.path("baselines/main/gate.json");
+    let path = home.path("baselines/main/downstream.gate.json");
     let text = std::fs::read_to_string(&path).expect("there");
     let rewrite = |text: &str| {
         // A new file: the run that shares its content stays as it is.
@@ -150,8 +151,8 @@ fn baselines_that_are_missing_foreign_damaged_or_newer_are_refused_before_anythi
     measured.assert_code(0);
     measured.assert_says("its executable was measured in turns with this one");
     let other = home.bench("empty", &["--list-baselines"]);
-    other.assert_stdout("  main: gate\n");
-    other.assert_stdout("0 runs of empty");
+    other.assert_stdout("  main: downstream.gate\n");
+    other.assert_stdout("0 runs of downstream.empty");
     rewrite(&text[..text.len() / 2]);
     let cut = home.bench("gate", &["--baseline", "main"]);
     cut.assert_code(2);
@@ -182,7 +183,7 @@ fn a_planted_regression_fails_the_gate_and_names_its_row() {
     let more = ["--bench", "--kernel", "planted,untouched", "--baseline", "main", "--gate", "20%"];
     let last = ["--budget", "20s", "--save-baseline", "main"];
     let mut command = support::program(&slower_gate(), &[&more[..], &last].concat());
-    let baseline = home.path("baselines/main/gate.json");
+    let baseline = home.path("baselines/main/downstream.gate.json");
     let before = std::fs::read(&baseline).expect("there");
     let github = home.path("github.md");
     std::fs::write(&github, "before\n").expect("written");

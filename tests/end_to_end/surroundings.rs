@@ -31,7 +31,7 @@ fn a_full_disk_costs_the_files_and_not_the_report() {
     run.assert_stderr("error: this run is not kept: ");
     run.assert_stderr("cannot be written: File too large");
     assert!(!export.exists(), "a part of a file is worse than none");
-    let left = fs::read_dir(home.join("runs/kernels")).into_iter().flatten().count();
+    let left = fs::read_dir(home.join("runs/downstream.kernels")).into_iter().flatten().count();
     assert_eq!(left, 0, "nothing is left of a file that could not be finished");
     let _ = fs::remove_dir_all(home);
 }
@@ -76,7 +76,7 @@ fn a_store_that_cannot_be_made_is_a_warning_before_the_run_and_an_error_for_a_ba
 fn a_missing_folder_is_made() {
     let home = scratch("missing").join("deep/er");
     Finished::of(&mut bench(&home, &[])).assert_code(0);
-    assert_eq!(fs::read_dir(home.join("runs/kernels")).expect("made").count(), 1);
+    assert_eq!(fs::read_dir(home.join("runs/downstream.kernels")).expect("made").count(), 1);
     let _ = fs::remove_dir_all(scratch("missing"));
 }
 
@@ -89,7 +89,7 @@ fn two_runs_at_once_are_both_kept() {
     for mut run in started {
         assert_eq!(run.wait().expect("an end").code(), Some(0));
     }
-    assert_eq!(fs::read_dir(home.join("runs/kernels")).expect("made").count(), 2);
+    assert_eq!(fs::read_dir(home.join("runs/downstream.kernels")).expect("made").count(), 2);
     let listed = Finished::of(&mut bench(&home, &["--load-baseline", "main"]));
     listed.assert_code(0);
     let _ = fs::remove_dir_all(home);

@@ -15,7 +15,7 @@ use std::collections::HashMap;
 
 use crate::infer::{LevelRules, NARROW_MARGIN, holm, levels, student_quantile, student_two_sided};
 use crate::kernel::Backend;
-use crate::report::{ChangeReport, Report, RowKey, RowReport, Status};
+use crate::report::{ChangeReport, Report, RowKey, RowReport};
 
 /// Runs from which on a verdict is more than advice.
 pub const ENOUGH_RUNS: usize = 8;
@@ -50,7 +50,7 @@ pub type Values = HashMap<RowKey, f64>;
 
 /// The values of a run.
 pub fn values(report: &Report) -> Values {
-    let rows = report.rows.iter().filter(|row| row.status == Status::Ok);
+    let rows = report.rows.iter().filter(|row| row.status.has_figures());
     rows.filter_map(|row| Some((row.key(), value(row)?))).collect()
 }
 

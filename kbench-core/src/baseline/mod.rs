@@ -51,7 +51,7 @@ impl Baseline {
     /// The rows that it has figures of.
     pub fn rows(&self) -> HashSet<RowKey> {
         let rows = self.report.rows.iter();
-        rows.filter(|row| row.status == Status::Ok && row.time_ns.is_some())
+        rows.filter(|row| row.status.has_figures() && row.time_ns.is_some())
             .map(|row| row.key())
             .collect()
     }
@@ -95,14 +95,14 @@ impl Baseline {
         let keys: HashSet<RowKey> = report.rows.iter().map(|row| row.key()).collect();
         let measured = report.rows.iter().filter(|row| row.time_ns.is_some());
         let fresh = measured.map(|row| row.key()).filter(|key| !then.contains(key));
+        let skipped = report.rows.iter().filter(|row| matches!(row.status, Status::Skipped(_)));
+        let skipped: HashSet<RowKey> = skipped.map(RowReport::key).collect();
         // A run of a part of the suite does not miss the rest of it.
-        let is_meant = |_: &&RowKey| report.filtered_out == 0;
-        let mut gone: Vec<String> = then
-            .iter()
-            .filter(|key| !keys.contains(key))
-            .filter(is_meant)
-            .map(ToString::to_string)
-            .collect();
+        let is_missed = |key: &&RowKey| {
+            skipped.contains(*key) || (report.filtered_out == 0 && !keys.contains(*key))
+        };
+        let gone = then.iter().filter(is_missed);
+        let mut gone: Vec<String> = gone.map(ToString::to_string).collect();
         order::sort(&mut gone);
         report.baseline = Some(BaselineReport {
             name: self.name.clone(),

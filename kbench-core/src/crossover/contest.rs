@@ -1,19 +1,26 @@
-//! One variant against the base along one way through the sizes.
+//! One variant against another one along one way through the sizes.
+//!
+//! A crossover is for choosing between variants, so a variant is compared with the one that it would replace: a serial one with
+//! the base, a parallel one with the fastest serial one, one on a device with the fastest on the processor. Which that is,
+//! the listed sizes tell, by the size below the one from which on the variant wins. Where the command line names a base, it is the opponent.
 
 use super::curve::{Curve, Point};
 use super::evidence::{Bracket, Evidence, Origin, Winner, brackets, winners};
-use crate::check::Standing;
-use crate::infer::{Comparison, Noises, Observations, compare_among};
+use crate::check::{Check, Standing};
+use crate::infer::{Comparison, Noises, Observations, compare, compare_among};
 use crate::kernel::{KernelEntry, Mode, Threshold, VariantEntry, guard};
 use crate::measure::Pass;
 use crate::order;
 use crate::plan::{Cell, Plan, Row, Size, work_of};
 
-/// One variant against the base along one curve.
+/// One variant against another one along one curve.
 pub(super) struct Contest {
     pub(super) kernel: &'static KernelEntry,
     pub(super) own_function: Option<&'static VariantEntry>,
+    /// The base of its cells.
     pub(super) base: Row,
+    /// What it is compared with.
+    pub(super) opponent: Row,
     pub(super) variant: Row,
     pub(super) curve: Curve,
     /// By position.
@@ -37,6 +44,7 @@ pub(super) fn contests(plan: &Plan) -> Vec<Contest> {
                 kernel,
                 own_function: cells[0].own_function,
                 base,
+                opponent: base,
                 variant,
                 curve: curve.clone(),
                 evidence: Vec::new(),
@@ -123,6 +131,56 @@ fn pairs(cells: &[&Cell]) -> Vec<(Row, Row)> {
 }
 
 impl Contest {
+    /// Finds out which variant this one would replace.
+    pub(super) fn choose_opponent(&mut self, first: &Pass) {
+        if !self.base.variant.is_base {
+            return;
+        }
+        let cells = first.plan.cells.iter().enumerate();
+        let ours = cells.filter(|(_, cell)| std::ptr::eq(cell.kernel, self.kernel));
+        let mut sizes: Vec<(f64, usize)> = ours
+            .filter_map(|(index, cell)| Some((self.position(&cell.size.values)?, index)))
+            .collect();
+        order::sort_by(&mut sizes, |a, b| a.0.total_cmp(&b.0));
+        let standings = sizes.iter().filter_map(|(_, cell)| self.standing(first, *cell));
+        let standings: Vec<(Row, bool)> = standings.collect();
+        let last_behind = standings.iter().rposition(|(_, wins)| !wins).unwrap_or(0);
+        if let Some((fastest, _)) = standings.get(last_behind) {
+            self.opponent = *fastest;
+        }
+    }
+
+    /// The fastest row that this variant may replace in a cell, and whether the variant takes less time.
+    fn standing(&self, first: &Pass, index: usize) -> Option<(Row, bool)> {
+        let Pass { plan, checked, measured } = first;
+        let cell = &plan.cells[index];
+        let base = cell.rows.iter().position(|row| row.is(&self.base))?;
+        let observations = Observations::of(&measured.measurement, index);
+        let gain = |row: usize| {
+            if row == base {
+                return Some(0.0);
+            }
+            let comparison = compare(&observations, base, row, measured.look(index, row))?;
+            Some(comparison.test.difference)
+        };
+        let own = gain(cell.rows.iter().position(|row| row.is(&self.variant))?)?;
+        let may_be = |row: &usize| {
+            let it = &cell.rows[*row];
+            let check = checked.get(index).map(|rows| &rows[*row]);
+            let is_right = check.is_none_or(|row| {
+                let is_checked = |check: &Check| check.unchecked.is_none();
+                let is_admitted = matches!(row.standing, Standing::Admitted);
+                is_admitted && row.check.as_ref().is_none_or(is_checked)
+            });
+            let is_simpler = it.variant.backend < self.variant.variant.backend
+                && it.variant.implementation.foreign().is_none();
+            *row == base || (cell.is_primary(*row) && is_right && is_simpler)
+        };
+        let gains = (0..cell.rows.len()).filter(may_be).filter_map(|row| Some((gain(row)?, row)));
+        let (most, fastest) = gains.max_by(|a, b| a.0.total_cmp(&b.0))?;
+        Some((cell.rows[fastest], own > most))
+    }
+
     /// Takes over what a pass found about it.
     pub(super) fn learn(&mut self, pass: &Pass, noises: &Noises, origin: Origin) {
         for (index, cell) in pass.plan.cells.iter().enumerate() {
@@ -152,7 +210,7 @@ impl Contest {
     /// Whether one of both rows is wrong, or broke, in a cell of a pass.
     fn has_failed(&self, pass: &Pass, index: usize) -> bool {
         let rows = pass.plan.cells[index].rows.iter().enumerate();
-        let ours = rows.filter(|(_, row)| row.is(&self.base) || row.is(&self.variant));
+        let ours = rows.filter(|(_, row)| row.is(&self.opponent) || row.is(&self.variant));
         let is_wrong = |row: usize| {
             pass.checked.get(index).is_some_and(|c| matches!(c[row].standing, Standing::Wrong(_)))
         };
@@ -164,7 +222,7 @@ impl Contest {
     fn compared(&self, pass: &Pass, index: usize, noises: &Noises) -> Option<Comparison> {
         let Pass { plan, measured, .. } = pass;
         let position = |wanted: &Row| plan.cells[index].rows.iter().position(|r| r.is(wanted));
-        let (base, variant) = (position(&self.base)?, position(&self.variant)?);
+        let (base, variant) = (position(&self.opponent)?, position(&self.variant)?);
         let observations = Observations::of(&measured.measurement, index);
         let look = measured.look(index, variant);
         let floor = measured.clock_share(index, [base, variant]);
@@ -183,7 +241,7 @@ impl Contest {
         brackets(&self.winners())
     }
 
-    /// What the variant's author claims. It is about the kernel's own function, and about no yardstick; and about data that
+    /// What the variant's author claims. It is about what the variant replaces, and about no yardstick; and about data that
     /// is where the variant wants it.
     pub(super) fn claim(&self) -> Option<Threshold> {
         let is_meant = self.base.variant.is_base && self.variant.mode != Mode::EndToEnd;
@@ -255,10 +313,10 @@ impl Contest {
         self.position(values).is_none() && self.is_defined(values)
     }
 
-    /// Whether the kernel and both rows say that they are defined at a size.
+    /// Whether the kernel and all rows say that they are defined at a size.
     fn is_defined(&self, values: &[usize]) -> bool {
         let valid = |row: &Row| row.variant.valid.is_none_or(|valid| (valid.holds)(values));
-        let both = || valid(&self.base) && valid(&self.variant);
-        guard(|| self.kernel.definition.valid(values) && both()).unwrap_or(false)
+        let all = || valid(&self.base) && valid(&self.opponent) && valid(&self.variant);
+        guard(|| self.kernel.definition.valid(values) && all()).unwrap_or(false)
     }
 }

@@ -16,7 +16,7 @@ fn yes() -> bool {
     true
 }
 
-/// A variant against the base along one way through the sizes.
+/// A variant against the one that it would replace, along one way through the sizes.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Crossover {
     /// `module::path::kernel`.
@@ -207,7 +207,7 @@ impl Contest {
             kernel: self.kernel.path(),
             element: self.kernel.element.to_owned(),
             variant: self.variant.variant.name.to_owned(),
-            base: self.base.variant.name.to_owned(),
+            base: self.opponent.variant.name.to_owned(),
             threads: match self.variant.variant.backend {
                 Backend::Parallel => {
                     self.variant.threads.unwrap_or_else(rayon::current_num_threads)

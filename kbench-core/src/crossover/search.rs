@@ -36,7 +36,7 @@ pub trait Prober {
 /// What a search found.
 #[derive(Default)]
 pub struct Found {
-    /// Every variant against the base.
+    /// Every variant against what it would replace.
     pub crossovers: Vec<Crossover>,
     /// What was measured for it.
     pub passes: Vec<Pass>,
@@ -51,6 +51,7 @@ pub fn has_contests(plan: &Plan) -> bool {
 pub fn search(first: &mut Pass, search: Search, rules: Rules, prober: &mut dyn Prober) -> Found {
     let mut contests = contests(&first.plan);
     let noises = Noises::of(&first.plan, &first.measured.measurement);
+    contests.iter_mut().for_each(|contest| contest.choose_opponent(first));
     contests.iter_mut().for_each(|contest| contest.learn(first, &noises, Origin::Listed));
     contests.retain(|contest| !contest.evidence.is_empty());
     let mut passes = Vec::new();
@@ -64,7 +65,8 @@ pub fn search(first: &mut Pass, search: Search, rules: Rules, prober: &mut dyn P
             break;
         }
         let rounds = rounds_ahead(&contests, search.tolerance).min(MOST_ROUNDS - round + 1);
-        let Some(pass) = prober.probe(cells, rounds, &Sides(rules)) else { break };
+        let sides = Sides { rules, contests: &contests };
+        let Some(pass) = prober.probe(cells, rounds, &sides) else { break };
         contests.iter_mut().for_each(|contest| contest.learn(&pass, &noises, Origin::Searched));
         passes.push(pass);
     }
@@ -107,7 +109,7 @@ fn by_priority(contests: &mut [Contest]) -> Vec<&mut Contest> {
 }
 
 fn add(cells: &mut Vec<Cell>, contest: &Contest, size: Size) {
-    let Contest { kernel, own_function, base, variant, .. } = contest;
+    let Contest { kernel, own_function, base, opponent, variant, .. } = contest;
     let is_it = |cell: &Cell| std::ptr::eq(cell.kernel, *kernel) && cell.size == size;
     let index = cells.iter().position(is_it).unwrap_or_else(|| {
         let rows: Vec<Row> = vec![*base];
@@ -116,7 +118,7 @@ fn add(cells: &mut Vec<Cell>, contest: &Contest, size: Size) {
         cells.len() - 1
     });
     let cell = &mut cells[index];
-    for wanted in [base, variant] {
+    for wanted in [base, opponent, variant] {
         if cell.rows.iter().all(|row| !row.is(wanted)) {
             cell.rows.push(*wanted);
         }
@@ -134,10 +136,23 @@ fn rounds_ahead(contests: &[Contest], tolerance: f64) -> u32 {
     ((widest / tolerance).log2().ceil() as u32).saturating_add(1)
 }
 
-/// Stops as soon as it is shown who wins.
-struct Sides(Rules);
+/// Stops as soon as it is shown which row of every contest wins.
+struct Sides<'a> {
+    rules: Rules,
+    contests: &'a [Contest],
+}
 
-impl Judge for Sides {
+impl Sides<'_> {
+    /// The rows of a cell that one of its rows is compared with.
+    fn opponents(&self, cell: &Cell, row: usize) -> impl Iterator<Item = usize> {
+        let ours = self.contests.iter().filter(move |contest| {
+            std::ptr::eq(contest.kernel, cell.kernel) && cell.rows[row].is(&contest.variant)
+        });
+        ours.filter_map(|contest| cell.rows.iter().position(|row| row.is(&contest.opponent)))
+    }
+}
+
+impl Judge for Sides<'_> {
     fn outlooks(
         &self,
         measurement: &Measurement,
@@ -151,9 +166,8 @@ impl Judge for Sides {
                 return vec![Outlook::Settled; open.rows.len()];
             }
             let is_decided = |row: &usize| {
-                let base = open.cell.base_of(*row).filter(|base| base != row);
-                base.is_none_or(|base| {
-                    let comparison = compare(&observations, base, *row, look);
+                self.opponents(open.cell, *row).all(|opponent| {
+                    let comparison = compare(&observations, opponent, *row, look);
                     comparison.is_some_and(|comparison| winner(&comparison, LEVEL).is_some())
                 })
             };
@@ -165,7 +179,7 @@ impl Judge for Sides {
     }
 
     fn spreads(&self, measurement: &Measurement, cells: &[OpenCell<'_>]) -> Vec<Option<Spread>> {
-        self.0.spreads(measurement, cells)
+        self.rules.spreads(measurement, cells)
     }
 }
 

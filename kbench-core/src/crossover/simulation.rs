@@ -3,7 +3,7 @@
 use super::*;
 use crate::fixtures::{right, variant_of_double};
 use crate::infer::Rules;
-use crate::kernel::{Threshold, VariantEntry};
+use crate::kernel::{Backend, Threshold, VariantEntry};
 use crate::measure::{Judge, Launch, Look, Measured, Measurement, Pass, RowMeasured};
 use crate::plan::{AxisOverride, Cell, Plan, Selection};
 use crate::registry::Registry;
@@ -21,6 +21,8 @@ struct Machine {
     draw: SplitMix,
     base: fn(f64) -> f64,
     variant: fn(f64) -> f64,
+    /// A serial variant between them.
+    rival: Option<fn(f64) -> f64>,
     /// Standard deviation of the log-ratio between launches.
     noise: f64,
     rounds: u32,
@@ -49,14 +51,19 @@ impl Machine {
     fn blocks(&mut self, cell: &Cell) -> Vec<Block> {
         let n = cell.size.values[0] as f64;
         let placed = (self.noise * self.normal()).exp();
-        let times = [(self.base)(n), (self.variant)(n) * placed];
+        let rival = self.rival.map(|rival| rival(n));
+        let times: Vec<f64> = [Some((self.base)(n)), rival, Some((self.variant)(n) * placed)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let order: Vec<usize> = (0..times.len()).chain((0..times.len()).rev()).collect();
         let mut block = || {
             let mut sample = |row: usize| {
                 let nanoseconds = times[row] * (0.01 * self.normal()).exp();
                 Sample { row, nanoseconds, chain: 5.0, sweep: None, crew: None, device: None }
             };
             Block {
-                samples: [0, 1, 1, 0].map(&mut sample).to_vec(),
+                samples: order.iter().map(|row| sample(*row)).collect(),
                 requeued: false,
                 throttled: false,
             }
@@ -111,7 +118,8 @@ const STEP: Model =
 
 fn searched(seed: u64, model: &Model, noise: f64, threshold: Option<Threshold>) -> Crossover {
     let Model { base, variant } = *model;
-    let mut machine = Machine { draw: SplitMix(seed), base, variant, noise, rounds: 0 };
+    let draw = SplitMix(seed);
+    let mut machine = Machine { draw, base, variant, rival: None, noise, rounds: 0 };
     let mut first = machine.measure(plan(threshold));
     let found = search(&mut first, Search { tolerance: 0.1 }, Rules::default(), &mut machine);
     assert!(machine.rounds <= super::evidence::MOST_ROUNDS + 1);
@@ -206,4 +214,37 @@ fn a_threshold_beyond_all_sizes_is_not_called_right() {
 fn a_threshold_that_noise_hides_is_not_judged() {
     let found = searched(5, &AFFINE, 0.2, Some(Threshold::Work(8192)));
     assert_eq!(found.threshold.map(|t| t.verdict), Some(ThresholdVerdict::Undecided));
+}
+
+/// A parallel variant that beats the base from 5333 on, and a serial one that is twice as fast as the base from 16 000 on.
+#[test]
+fn a_parallel_variant_is_compared_with_the_fastest_serial_one() {
+    let entries = [variant_of_double("double", 1, right), variant_of_double("vector", 2, right)];
+    let parallel: &'static VariantEntry = Box::leak(Box::new(VariantEntry {
+        backend: Backend::Parallel,
+        threshold: Some(Threshold::Work(5000)),
+        ..clone_of(variant_of_double("rayon", 3, right))
+    }));
+    let registry = Registry::of([entries[0], entries[1], parallel]).expect("fine");
+    let sizes = AxisOverride { axis: "n".into(), values: LISTED.to_vec() };
+    let selection = Selection { axes: vec![sizes], ..Selection::default() };
+    let plan = Plan::new(&registry, &selection, &[], &[]).expect("a plan");
+    let mut machine = Machine {
+        draw: SplitMix(1),
+        base: |n| n,
+        rival: Some(|n| n / 2.0),
+        variant: |n| 4000.0 + n / 4.0,
+        noise: 0.003,
+        rounds: 0,
+    };
+    let mut first = machine.measure(plan);
+    let found = search(&mut first, Search { tolerance: 0.1 }, Rules::default(), &mut machine);
+    let of = |variant: &str| found.crossovers.iter().find(|found| found.variant == variant);
+    let rayon = of("rayon").expect("two variants");
+    assert_eq!(rayon.base, "vector");
+    let crossing = &rayon.crossings[0];
+    assert!(crossing.below.work < 16_000.0 && 16_000.0 < crossing.above.work, "{crossing:?}");
+    let threshold = rayon.threshold.as_ref().expect("a claim");
+    assert_eq!(threshold.verdict, ThresholdVerdict::TooLow, "against the base it would be right");
+    assert_eq!(of("vector").map(|found| found.base.as_str()), Some("double"));
 }

@@ -75,6 +75,7 @@ fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: I
             outcome: Ok(()),
             errors: None,
             remarks: Vec::new(),
+            unchecked: None,
             digest: None,
             checked_call: None,
         })

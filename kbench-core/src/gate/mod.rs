@@ -3,7 +3,8 @@
 //! A row fails the gate when it is *verified* to be slower than the baseline by more than the limit: the verdict is
 //! `slower`, and the whole interval lies beyond the limit, both by the chance of any false change (Holm). What might be
 //! beyond it, as far as anybody can tell, does not fail a build and is listed. Memory needs no statistics: one call
-//! allocates what it allocates. A crossover has moved when its brackets are further apart than the limit.
+//! allocates what it allocates. A crossover has moved when its brackets are further apart than the limit. A run that compares
+//! less than the baseline has fails as well: otherwise whatever removes rows would pass.
 
 mod policy;
 mod summary;
@@ -12,8 +13,12 @@ pub use crate::settings::SettingsError;
 pub use policy::{Policy, PolicyError};
 pub use summary::summary;
 
+use std::collections::HashMap;
+
 use crate::infer::Attainment;
-use crate::report::{BaselineReport, Report, RowKey, RowReport, ShiftReport, signed_percent};
+use crate::report::{
+    BaselineReport, Report, RowKey, RowReport, ShiftReport, Status, signed_percent,
+};
 
 /// What the gate says about a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,7 +43,7 @@ impl Policy {
             judge_targets(row, &mut ruling);
         }
         if let Some(baseline) = &report.baseline {
-            ruling.open.extend(uncompared(report, baseline));
+            ruling.blocked.extend(uncompared(report, baseline));
         }
         for shift in report.baseline.iter().flat_map(|baseline| &baseline.shifts) {
             self.judge_shift(shift, &mut ruling);
@@ -107,7 +112,7 @@ impl Policy {
     }
 }
 
-/// Rows that have no change: which of them there are, or that there is nothing else.
+/// Rows of the baseline that were not compared: which of them there are, or that there is nothing else.
 fn uncompared(report: &Report, baseline: &BaselineReport) -> Vec<String> {
     let measured: Vec<RowKey> =
         report.rows.iter().filter(|row| row.time_ns.is_some()).map(RowReport::key).collect();
@@ -119,7 +124,13 @@ fn uncompared(report: &Report, baseline: &BaselineReport) -> Vec<String> {
     let lost = report.rows.iter().filter(|row| row.time_ns.is_some() && !is_compared(row));
     let lost = lost.map(|row| row.key().to_string()).filter(|key| !baseline.fresh.contains(key));
     let lost = lost.map(|key| format!("{key}: not compared, see its remark"));
-    lost.chain(baseline.gone.iter().map(|key| format!("{key}: is gone"))).collect()
+    let skipped: HashMap<String, &Status> =
+        report.rows.iter().map(|row| (row.key().to_string(), &row.status)).collect();
+    let gone = baseline.gone.iter().map(|key| match skipped.get(key) {
+        Some(status) => format!("{key}: not compared, {status}"),
+        None => format!("{key}: not compared, it is in the baseline and not in this run"),
+    });
+    lost.chain(gone).collect()
 }
 
 fn judge_targets(row: &RowReport, ruling: &mut Ruling) {

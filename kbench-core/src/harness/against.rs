@@ -34,15 +34,21 @@ pub(super) enum Foreign {
 
 impl Against {
     /// Finds the baseline of a run that is to be measured here, on a device of this number. None where it has no run of this
-    /// program: a new target has nothing to be compared with.
+    /// program: a new target has nothing to be compared with, and a gate would have nothing to judge.
     pub(super) fn here(
         store: &Store,
         name: &str,
         foreign: Foreign,
         ordinal: usize,
+        is_gated: bool,
     ) -> Result<Option<Self>, String> {
         let report = match store.baseline(name) {
             Ok(report) => report,
+            Err(error @ StoreError::OtherPrograms { .. }) if is_gated => {
+                return Err(format!(
+                    "--gate would compare nothing: {error}; save a run of it with --save-baseline {name}"
+                ));
+            }
             Err(error @ StoreError::OtherPrograms { .. }) => {
                 say(&format!("warning: nothing is compared: {error}"));
                 return Ok(None);
@@ -120,7 +126,8 @@ fn refusal(name: &str, other: &str, found: &[String]) -> String {
     )
 }
 
-/// Runs of the baseline's machine, but for the one that is judged: the newest ones, and the baseline among them.
+/// Runs of the baseline's machine and commit, but for the one that is judged: the newest ones, and the baseline among them.
+/// Runs of later commits are left out: a regression that no single run shows would be expected after a few of them.
 fn earlier(store: &Store, baseline: &Report, judged: &Report) -> Earlier {
     let mut found = vec![(baseline.started, values(baseline))];
     for (name, path) in store.runs().iter().rev() {
@@ -131,7 +138,10 @@ fn earlier(store: &Store, baseline: &Report, judged: &Report) -> Earlier {
             continue;
         }
         match read_run(path) {
-            Ok(run) if differences(&Machine::of(&run), &Machine::of(baseline)).is_empty() => {
+            Ok(run)
+                if is_of_same_commit(&run, baseline)
+                    && differences(&Machine::of(&run), &Machine::of(baseline)).is_empty() =>
+            {
                 found.push((run.started, values(&run)));
             }
             Ok(_) => {}
@@ -145,6 +155,12 @@ fn earlier(store: &Store, baseline: &Report, judged: &Report) -> Earlier {
         baseline: own.unwrap_or(0),
         runs: found.into_iter().map(|(_, values)| values).collect(),
     }
+}
+
+/// Whether two runs are known to be of the same commit.
+fn is_of_same_commit(a: &Report, b: &Report) -> bool {
+    let commit = |report: &Report| report.environment.git_commit.clone();
+    commit(a).is_some() && commit(a) == commit(b)
 }
 
 /// The device of a number, if there is one.

@@ -53,8 +53,9 @@ pub(super) const FLAGS: &[Flag] = &[
     switch(
         "test",
         Group::Mode,
-        "check on small sizes and measure nothing (the default of bench targets without --bench)",
+        "check and measure nothing (the default of bench targets without --bench)",
     ),
+    switch("full", Group::Mode, "with --test: check every selected size, however long that takes"),
     switch("list", Group::Mode, "list what is selected; runs nothing"),
     switch("list-kernels", Group::Mode, "list kernels with their types and variants"),
     switch("list-sizes", Group::Mode, "list kernels with their sizes"),

@@ -34,7 +34,7 @@ use keep::Keeper;
 use options::{Mode, Options};
 use output::{print, say, write_exports};
 
-use crate::plan::{PlanError, nearest};
+use crate::plan::{PlanError, Selection, SizeFilter, nearest};
 use crate::report::{
     ListFormat, Progress, Report, TestFormat, json_rows, list, list_kernels, list_sizes, plot,
     terminal, test_report,
@@ -43,14 +43,15 @@ use crate::store::{Store, StoreError};
 use crate::system::listen;
 use crate::{Configuration, Suite, SuiteError, Workers};
 
-/// Reads the command line and does what it says.
-pub fn main(default: DefaultMode) -> ExitCode {
+/// Reads the command line and does what it says. Runs are kept by the name of the package, which [`main!`](crate::main)
+/// knows, and of the program.
+pub fn main(default: DefaultMode, package: Option<&'static str>) -> ExitCode {
     let workers = Workers::here();
     listen();
     let arguments = std::env::args_os().skip(1);
     let variables = std::env::vars_os();
     let exit = match Options::read(arguments, variables, default, workers) {
-        Ok(options) => run(options),
+        Ok(options) => run(Options { package, ..options }),
         Err(error) => complain(&error, Exit::Usage),
     };
     exit.into()
@@ -70,7 +71,7 @@ fn run(options: Options) -> Exit {
     options.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
     let done = match options.mode {
         // These are about runs that are kept, whatever this program has.
-        Mode::ListBaselines => Ok(print(&stored::list())),
+        Mode::ListBaselines => Ok(print(&stored::list(&options))),
         Mode::Load => stored::load(&options),
         Mode::Merge => stored::merged(&options),
         Mode::History => stored::history(&options),
@@ -122,12 +123,14 @@ fn test(suite: &Suite, options: &Options) -> Result<Exit, Failure> {
 }
 
 fn measure(options: &Options) -> Result<Exit, Failure> {
-    let store = Store::find();
+    let store = Store::find(options.package);
     let mut keeper = Keeper::begin(&store, options.keep, options.save_baseline.as_deref())?;
     let against = match &options.baseline {
         Some(name) => {
             let ordinal = options.configuration.device.ordinal;
-            Against::here(&store, name, options.foreign, ordinal).map_err(Failure::Refused)?
+            let is_gated = options.gate.is_some();
+            Against::here(&store, name, options.foreign, ordinal, is_gated)
+                .map_err(Failure::Refused)?
         }
         None => None,
     };
@@ -243,7 +246,7 @@ fn nothing_selected(error: &Failure, options: &Options) -> Exit {
             "; with --exact a filter is a whole name, as --list shows it".to_owned()
         }
         Some(near) => format!("; did you mean `{near}`?"),
-        None => String::new(),
+        None => size_hint(&options.configuration.selection).unwrap_or_default(),
     };
     // Cargo hands one filter to every test and bench target; libtest passes where it matches nothing, and so does test
     // mode.
@@ -263,6 +266,25 @@ fn nothing_selected(error: &Failure, options: &Options) -> Exit {
         }
         _ => complain(&format!("{error}{hint}"), Exit::NothingSelected),
     }
+}
+
+/// That `--size` finds no sizes that are not listed.
+fn size_hint(selection: &Selection) -> Option<String> {
+    let of = |filter: &SizeFilter| match filter {
+        SizeFilter::Where(_) => Some(filter.to_string()),
+        SizeFilter::Label(_) => None,
+    };
+    let condition = selection.sizes.iter().find_map(of)?;
+    let value = condition.split_once('=').and_then(|(axis, value)| {
+        let is_one = axis.chars().all(|c| c.is_alphanumeric() || c == '_');
+        value.parse::<usize>().ok().filter(|_| is_one).map(|value| format!("--axis {axis}={value}"))
+    });
+    Some(match value {
+        Some(flag) => {
+            format!("; --size selects among the listed sizes, and {flag} measures this one")
+        }
+        None => "; --size selects among the listed sizes, which --list-sizes shows".to_owned(),
+    })
 }
 
 /// Whether nothing is selected only because it is the share of others.

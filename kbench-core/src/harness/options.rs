@@ -57,6 +57,8 @@ pub(super) enum Mode {
 #[derive(Debug)]
 pub(super) struct Options {
     pub(super) mode: Mode,
+    /// The package that the program is of.
+    pub(super) package: Option<&'static str>,
     pub(super) configuration: Configuration,
     pub(super) workers: Vec<Wanted>,
     pub(super) format: TestFormat,
@@ -94,9 +96,11 @@ impl Options {
         let is_whole = arguments.is_on("all-types") || selection.names_rows();
         Ok(Options {
             mode: mode(&arguments, default),
+            package: None,
             configuration: Configuration {
                 selection,
                 brief: default == DefaultMode::MeasureBriefly && !is_whole,
+                full: arguments.is_on("full"),
                 effort: effort(&arguments)?,
                 threads: threads(&arguments)?,
                 modes: modes(&arguments),

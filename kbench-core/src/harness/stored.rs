@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 /// `--load-baseline NAME`: shows a run that was measured before.
 pub(super) fn load(options: &Options) -> Result<Exit, Failure> {
-    let store = Store::find();
+    let store = Store::find(options.package);
     let name = options.load_baseline.as_deref().unwrap_or_default();
     let mut report = store
         .baseline(name)
@@ -75,7 +75,7 @@ fn documents(paths: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
 
 /// `--history`: rows over the runs of this machine that are kept.
 pub(super) fn history(options: &Options) -> Result<Exit, Failure> {
-    let store = Store::find();
+    let store = Store::find(options.package);
     let environment = Environment::read();
     // What ran on a device is about the device of the newest run.
     let newest = store.runs().iter().rev().find_map(|(_, path)| read_run(path).ok());
@@ -104,7 +104,7 @@ pub(super) fn history(options: &Options) -> Result<Exit, Failure> {
 
 /// Writes the page and the exports that were asked for.
 pub(super) fn write(report: &Report, options: &Options) -> Exit {
-    let store = Store::find();
+    let store = Store::find(options.package);
     let is_page = |export: &Export| export.format == Format::Html;
     let has_page = options.page || options.exports.iter().any(is_page);
     // A history costs the reading of every run; only pages have one.
@@ -143,8 +143,8 @@ fn trends(store: &Store, here: &Machine<'_>, is_wanted: impl Fn(&RowReport) -> b
 }
 
 /// `--list-baselines`: names of baselines, then runs, oldest first.
-pub(super) fn list() -> String {
-    let store = Store::find();
+pub(super) fn list(options: &Options) -> String {
+    let store = Store::find(options.package);
     let baselines = store.baselines();
     let runs = store.runs();
     let mut text = format!("{} baselines in {}\n", baselines.len(), store.home().display());

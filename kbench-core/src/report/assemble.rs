@@ -206,8 +206,10 @@ fn rank(pass: &Pass, rules: Rules, rows: &mut [RowReport], judgements: &[(usize,
                 Err(_) if cell.is_base(row) => Side::Base,
                 Err(_) => Side::Unjudged,
             };
+            // What may be wrong is no best variant.
+            let report = rows.get(first + row).filter(|row| row.status == Status::Ok)?;
             let clock = measured.clock_share(index, [row, row]);
-            Some(Rival { row, time: rows[first + row].time_ns?, side, clock })
+            Some(Rival { row, time: report.time_ns?, side, clock })
         };
         let primary = (0..cell.rows.len()).filter(|row| cell.is_primary(*row));
         let rivals: Vec<Rival> = primary.filter_map(rival).collect();
@@ -313,7 +315,10 @@ impl Finding<'_> {
                     | RowMeasured { skipped: Some(reason), .. },
                 ),
             ) => Status::Skipped(shown(reason)),
-            (Standing::Admitted, _) => Status::Ok,
+            (Standing::Admitted, _) => {
+                let unchecked = self.checked.check.as_ref().and_then(|c| c.unchecked.as_deref());
+                unchecked.map_or(Status::Ok, |reason| Status::Unchecked(shown(reason)))
+            }
         }
     }
 

@@ -4,12 +4,19 @@ use super::Style;
 use super::sentences::axes;
 use super::table::{Align, Cell, Table};
 use crate::crossover::{Crossing, Crossover, Outcome, ThresholdVerdict, Winner};
+use crate::order;
 
 /// One line for every combination of the axes that are held.
 pub(super) fn crossover_table(found: &[Crossover], style: Style) -> String {
+    let opponents = order::distinct(found.iter().map(|found| found.base.as_str()));
+    let opponent = match opponents.as_slice() {
+        [only] => format!("{only} wins"),
+        // Which one, the sentences say.
+        _ => "other wins".to_owned(),
+    };
     let mut table = Table::new(vec![
         ("at", Align::Left),
-        ("base wins", Align::Left),
+        (&opponent, Align::Left),
         ("variant wins", Align::Left),
         ("octaves", Align::Right),
         ("threshold", Align::Left),

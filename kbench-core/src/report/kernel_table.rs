@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use super::row::UNCHECKED;
 use super::style::Tone;
 use super::table::{Align, Cell, LONGEST_CELL, Table};
 use super::{RowReport, Status, Style, units};
@@ -168,6 +169,7 @@ impl<'a> KernelTable<'a> {
         match (&row.status, words) {
             (Status::Failed(_), _) => Cell::toned("FAILED", Tone::Bad),
             (Status::Skipped(_), _) => Cell::new("skipped"),
+            (Status::Unchecked(_), _) => Cell::toned(UNCHECKED, Tone::Bad),
             (Status::Ok, None) if row.is_base => Cell::new(format!("base{mark}")),
             (Status::Ok, None) => Cell::new(""),
             (Status::Ok, Some(words)) => {

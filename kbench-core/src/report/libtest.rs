@@ -36,7 +36,9 @@ struct Counts {
 
 impl Counts {
     fn of(rows: &[RowReport]) -> Self {
-        let failed = rows.iter().filter(|r| matches!(r.status, Status::Failed(_))).count();
+        let is_failed =
+            |row: &&RowReport| matches!(row.status, Status::Failed(_) | Status::Unchecked(_));
+        let failed = rows.iter().filter(is_failed).count();
         let ignored = rows.iter().filter(|r| matches!(r.status, Status::Skipped(_))).count();
         Counts { passed: rows.len() - failed - ignored, failed, ignored }
     }
@@ -47,12 +49,39 @@ fn pretty(report: &Report, style: Style) -> String {
     for row in &report.rows {
         let word = match &row.status {
             Status::Ok => style.good("ok"),
-            Status::Failed(_) => style.bad("FAILED"),
+            Status::Failed(_) | Status::Unchecked(_) => style.bad("FAILED"),
             Status::Skipped(reason) => style.warning(&ignored(reason)),
         };
         let _ = writeln!(text, "test {} ... {word}", row.name);
     }
-    text + &remarks(report) + &failures(report) + &result(report, style)
+    text + &passed(report) + &remarks(report) + &failures(report) + &result(report, style)
+}
+
+/// How many rows of every variant passed, kernel by kernel.
+fn passed(report: &Report) -> String {
+    let mut kernels: Vec<(&str, Vec<(&str, usize, usize)>)> = Vec::new();
+    for row in &report.rows {
+        let known = kernels.iter().position(|(kernel, _)| *kernel == row.kernel);
+        let kernel = known.unwrap_or_else(|| {
+            kernels.push((&row.kernel, Vec::new()));
+            kernels.len() - 1
+        });
+        let variants = &mut kernels[kernel].1;
+        let known = variants.iter().position(|(variant, ..)| *variant == row.variant);
+        let variant = known.unwrap_or_else(|| {
+            variants.push((&row.variant, 0, 0));
+            variants.len() - 1
+        });
+        variants[variant].1 += usize::from(row.status == Status::Ok);
+        variants[variant].2 += 1;
+    }
+    let mut text = String::new();
+    for (kernel, variants) in kernels {
+        let of = |(variant, passed, all): (&str, usize, usize)| format!("{variant} {passed}/{all}");
+        let variants: Vec<String> = variants.into_iter().map(of).collect();
+        let _ = writeln!(text, "passed: {kernel}: {}", variants.join(", "));
+    }
+    text
 }
 
 fn terse(report: &Report, style: Style) -> String {
@@ -60,7 +89,7 @@ fn terse(report: &Report, style: Style) -> String {
     for row in &report.rows {
         text.push(match row.status {
             Status::Ok => '.',
-            Status::Failed(_) => 'F',
+            Status::Failed(_) | Status::Unchecked(_) => 'F',
             Status::Skipped(_) => 'i',
         });
     }
@@ -71,7 +100,7 @@ fn terse(report: &Report, style: Style) -> String {
 fn remarks(report: &Report) -> String {
     let mut text = String::new();
     let mut seen = HashSet::new();
-    for row in report.rows.iter().filter(|row| row.status == Status::Ok) {
+    for row in &report.rows {
         for remark in &row.remarks {
             if seen.insert((&row.kernel, &row.variant, remark)) {
                 let remark = remark.replace('\n', "\n  ");
@@ -116,7 +145,7 @@ fn events(report: &Report) -> String {
         lines.push(json!({ "type": "test", "event": "started", "name": row.name }));
         lines.push(match &row.status {
             Status::Ok => json!({ "type": "test", "name": row.name, "event": "ok" }),
-            Status::Failed(reason) => {
+            Status::Failed(reason) | Status::Unchecked(reason) => {
                 json!({ "type": "test", "name": row.name, "event": "failed", "stdout": reason })
             }
             Status::Skipped(reason) => {

@@ -14,6 +14,7 @@ pub(super) fn remarks(rows: &[RowReport], all: &[RowReport], style: Style) -> St
         let remarks = match &row.status {
             Status::Skipped(reason) => vec![format!("skipped: {reason}")],
             Status::Failed(reason) => vec![format!("FAILED: {reason}")],
+            Status::Unchecked(_) => [vec![row.status.to_string()], row.remarks.clone()].concat(),
             Status::Ok => row.remarks.clone(),
         };
         for remark in remarks {

@@ -277,16 +277,29 @@ pub struct CheckReport {
 pub enum Status {
     /// It has.
     Ok,
+    /// It has, and its results were not compared: it may be wrong.
+    Unchecked(String),
     /// It is wrong, or broke.
     Failed(String),
     /// It was not run.
     Skipped(String),
 }
 
+/// What is shown in the place of a verdict where results were not compared.
+pub(super) const UNCHECKED: &str = "unchecked";
+
+impl Status {
+    /// Whether there are figures.
+    pub fn has_figures(&self) -> bool {
+        matches!(self, Status::Ok | Status::Unchecked(_))
+    }
+}
+
 impl fmt::Display for Status {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Status::Ok => f.write_str("ok"),
+            Status::Unchecked(reason) => write!(f, "unchecked: {reason}"),
             Status::Failed(reason) => write!(f, "failed: {reason}"),
             Status::Skipped(reason) => write!(f, "skipped: {reason}"),
         }
@@ -304,6 +317,7 @@ impl<'de> Deserialize<'de> for Status {
         let text = String::deserialize(deserializer)?;
         match text.split_once(": ") {
             _ if text == "ok" => Ok(Status::Ok),
+            Some(("unchecked", reason)) => Ok(Status::Unchecked(reason.to_owned())),
             Some(("failed", reason)) => Ok(Status::Failed(reason.to_owned())),
             Some(("skipped", reason)) => Ok(Status::Skipped(reason.to_owned())),
             _ => Err(serde::de::Error::custom(format!("`{text}` is no status of a row"))),

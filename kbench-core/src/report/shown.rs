@@ -23,6 +23,14 @@ pub(super) fn by_size(rows: &[RowReport]) -> Rows<'_> {
 /// A crossover as the verdicts of some rows tell it.
 pub(super) fn as_shown(found: &Crossover, rows: &Rows<'_>) -> Crossover {
     let mut shown = found.clone();
+    let is_against_base = found.evidence.iter().all(|known| {
+        let opponent = rows.of(&(found.base.as_str(), known.place.size.as_str()));
+        opponent.is_empty() || opponent.iter().any(|row| row.is_base)
+    });
+    // The verdicts of the table are about the base.
+    if !is_against_base {
+        return shown;
+    }
     let judgement_at = |size: &str| {
         let here = rows.of(&(found.variant.as_str(), size)).iter();
         let mut same = here.filter(|row| row.threads == found.threads);

@@ -288,7 +288,7 @@ fn counting_lines(report: &Report) -> String {
 fn foot(report: &Report, style: Style) -> String {
     let count =
         |wanted: fn(&Status) -> bool| report.rows.iter().filter(|r| wanted(&r.status)).count();
-    let measured = count(|status| *status == Status::Ok);
+    let measured = count(Status::has_figures);
     let failed = report.failed().count();
     let skipped = count(|status| matches!(status, Status::Skipped(_)));
     let mut text = String::from("\n") + &sensitivity_lines(report);

@@ -2,12 +2,14 @@
 //!
 //! ```text
 //! target/kbench/
-//!   runs/kernels/2026-11-15T09-30-00Z-1a2b3c4d.json   every run of a program, never changed once it is finished
-//!   baselines/main/kernels.json                       a run of a program by name
-//!   executables/…                                     programs of baselines, by their content
-//!   report/index.html                                 the page of `--report`
-//!   lock                                              held by whoever writes
+//!   runs/mine.kernels/2026-11-15T09-30-00Z-1a2b3c4d.json   every run of a program, never changed once it is finished
+//!   baselines/main/mine.kernels.json                       a run of a program by name
+//!   executables/…                                          programs of baselines, by their content
+//!   report/index.html                                      the page of `--report`
+//!   lock                                                   held by whoever writes
 //! ```
+//!
+//! A program is `package.target`: `cargo bench` runs every target of every package of a workspace with the same flags.
 //!
 //! A file is written beside its place, brought to the disk, and then moved there: whenever a process ends, there is the old
 //! file or the new one, and never a part of one. One process writes at a time; readers need no lock.
@@ -40,7 +42,7 @@ use file::Lock;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     home: PathBuf,
-    /// Whose runs they are: `cargo bench` runs every target of a crate with the same flags.
+    /// Whose runs they are: `package.target`.
     program: String,
 }
 

@@ -13,9 +13,10 @@ pub(crate) const HOME: &str = "KBENCH_HOME";
 const TARGET_MARK: &str = "CACHEDIR.TAG";
 
 impl Store {
-    /// The store of this program: the folder that `KBENCH_HOME` names, or else `kbench` in cargo's target directory. That is
-    /// the one which the program itself lies in, or the one that `CARGO_TARGET_DIR` names, or `target`.
-    pub fn find() -> Self {
+    /// The store of this program, which is a target of a package: the folder that `KBENCH_HOME` names, or else `kbench` in
+    /// cargo's target directory. That is the one which the program itself lies in, or the one that `CARGO_TARGET_DIR` names, or
+    /// `target`.
+    pub fn find(package: Option<&str>) -> Self {
         let named = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         let home = named(HOME).map(PathBuf::from);
         let program = env::current_exe().ok();
@@ -25,10 +26,14 @@ impl Store {
             around.or_else(variable).unwrap_or_else(|| PathBuf::from("target"))
         };
         let name = program.as_deref().and_then(Path::file_name).unwrap_or_default();
-        Store::at(
-            home.unwrap_or_else(|| target().join("kbench")),
-            target_name(&name.to_string_lossy()),
-        )
+        let name = name.to_string_lossy();
+        let target_name = target_name(&name);
+        // Packages of a workspace share a target directory, and often the names of their bench targets.
+        let program = match package.filter(|package| !package.is_empty()) {
+            Some(package) => format!("{package}.{target_name}"),
+            None => target_name.to_owned(),
+        };
+        Store::at(home.unwrap_or_else(|| target().join("kbench")), &program)
     }
 }
 

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use self::compose::Record;
 use self::stages::{SEARCH_SHARE, Stages};
 use crate::accelerator::Accelerator;
-use crate::check::{Coverage, check_plan};
+use crate::check::{Check, Coverage, check_plan};
 use crate::crossover::{self, Found, Search, has_contests};
 use crate::environment::{CpuTimes, Throttling};
 use crate::foreign::{Announcement, ForeignProgram, ForeignWorker};
@@ -20,7 +20,7 @@ use crate::kernel::{Implementation, Mode};
 use crate::measure::{Effort, Isolation, Measured, Pass};
 use crate::plan::{Cell, Plan, PlanError, Row, Selection};
 use crate::registry::{EnlistError, RegisteredKernel, Registry, RegistryError};
-use crate::report::{Report, RowKey};
+use crate::report::{Report, RowKey, Status};
 use crate::system::interrupted;
 use crate::watch::{Planned, Watch};
 use crate::worker::{
@@ -36,6 +36,8 @@ pub struct Configuration {
     pub selection: Selection,
     /// Whether element types after the first are measured at one size where there is no device.
     pub brief: bool,
+    /// Whether checks without timing take whatever time they need; else each kernel's have about a second.
+    pub full: bool,
     /// How long.
     pub effort: Effort,
     /// Thread counts of parallel variants; empty means rayon's global pool.
@@ -64,6 +66,9 @@ pub struct Configuration {
     pub past: Option<Past>,
 }
 
+/// Why `--test` leaves a size out.
+const NOT_CHECKED: &str = "not checked at this size, to save time; --full checks all sizes";
+
 /// An older build of a program.
 #[derive(Clone, Debug)]
 pub struct Past {
@@ -87,6 +92,7 @@ impl Default for Configuration {
         Configuration {
             selection: Selection::default(),
             brief: false,
+            full: false,
             effort: Effort::default(),
             threads: Vec::new(),
             modes: Mode::OF_DEVICE.to_vec(),
@@ -321,20 +327,32 @@ impl Suite {
         Ok(configuration.report(record, &first, found.unwrap_or_default()))
     }
 
-    /// Checks what is selected on small sizes, without timing anything.
+    /// Checks what is selected, without timing anything. Sizes for which there is no time are skipped, unless `full` is set.
     pub fn test_watched(&self, watch: &mut dyn Watch) -> Result<Report, SuiteError> {
         let plan = self.selected()?;
-        let Configuration { seed, device, .. } = &self.configuration;
+        let Configuration { seed, device, full, .. } = &self.configuration;
         let launcher = self.launcher(self.configuration.order_seed.unwrap_or(0));
         let mut record = Record::begin(&self.foreign);
         let device = Accelerator::find(&plan, device).available();
         let mut checks = self.configuration.checks(launcher.as_ref());
-        let coverage = Coverage::SmallSizes;
+        let coverage = if *full { Coverage::Full } else { Coverage::Brief };
         let checked = check_plan(&plan, coverage, *seed, &device, &mut checks, watch);
         record.seconds.checking = record.started.elapsed().as_secs_f64();
         record.unfinished = unfinished();
         let pass = Pass { plan, checked, measured: Measured::default() };
-        Ok(self.configuration.report(record, &pass, Found::default()))
+        let mut report = self.configuration.report(record, &pass, Found::default());
+        let checks = pass.checked.iter().flatten().map(|row| row.check.as_ref());
+        for (row, check) in report.rows.iter_mut().zip(checks) {
+            match &row.status {
+                // Nothing is shown of a variant that was not compared with anything.
+                Status::Unchecked(_) => row.status = Status::Failed(row.status.to_string()),
+                Status::Ok if !check.is_none_or(Check::is_of_size) => {
+                    row.status = Status::Skipped(NOT_CHECKED.to_owned());
+                }
+                _ => {}
+            }
+        }
+        Ok(report)
     }
 
     /// Calls every selected CUDA variant once inside a range of the profiler's, in this process, for `ncu` and `nsys`;

@@ -171,7 +171,7 @@ impl Stages<'_> {
 fn told(watch: &mut dyn Watch, coverage: Coverage) -> Told<'_> {
     match coverage {
         Coverage::MoreSizes => Told::OfSearch(watch),
-        Coverage::EverySize | Coverage::SmallSizes => Told::AsItIs(watch),
+        Coverage::EverySize | Coverage::Brief | Coverage::Full => Told::AsItIs(watch),
     }
 }
 

@@ -47,7 +47,14 @@ impl Axes {
             }
             seen.push(name);
         }
-        if let (Axes::OfKernel, Formula::Function(path)) = (self, formula) {
+        let Formula::Function(path) = formula else { return };
+        let axis = path.path.get_ident().filter(|ident| self.names().contains(ident));
+        if let Some(axis) = axis {
+            let text = format!(
+                "`{axis}` is an axis, and this is a function of the axes: write `|{axis}| {axis}`"
+            );
+            errors.at(path, text);
+        } else if let Axes::OfKernel = self {
             errors.at(
                 path,
                 "a variant does not know the order of its kernel's axes: write a closure",

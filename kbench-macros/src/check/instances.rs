@@ -90,7 +90,7 @@ fn of_kind<'a>(
 /// are the variant's own business (a tile width, say).
 fn kernel_path(role: &Role, function: &Function, arguments: &[GenericArgument]) -> Path {
     let (mut path, arguments): (Path, Vec<_>) = match role {
-        Role::Kernel(_) => (function.ident.clone().into(), arguments.iter().collect()),
+        Role::Kernel(kernel) => (kernel.marker.clone().into(), arguments.iter().collect()),
         Role::Variant(variant) => {
             (variant.of.clone(), of_kind(arguments, function, false).collect())
         }

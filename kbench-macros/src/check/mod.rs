@@ -23,7 +23,7 @@ pub(crate) use condition::text;
 pub(crate) use function::{pointee, referent};
 
 /// Options that describe the operation and not one implementation of it.
-const OF_THE_KERNEL: [&str; 5] = ["sizes", "inputs", "work", "reference", "in_place"];
+const OF_THE_KERNEL: [&str; 6] = ["sizes", "inputs", "work", "reference", "in_place", "marker"];
 /// The runtime's traits for tuples end here.
 const MOST_PARAMETERS: usize = 12;
 
@@ -168,6 +168,7 @@ fn kernel(
         in_place: in_place(options, function, errors),
         valid: options.valid.take().map(|valid| condition::condition(valid, &axes, errors)),
         axes: axes.names().to_vec(),
+        marker: options.marker.take().unwrap_or_else(|| function.ident.clone()),
         sizes,
     };
     (Role::Kernel(Box::new(kernel)), axes)

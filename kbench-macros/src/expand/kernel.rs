@@ -11,12 +11,13 @@ use crate::check::{referent, text};
 use crate::model::{Access, Function, Gives, InPlace, Inputs, Kernel, Parameter, Sizes};
 use crate::parse::Values;
 
-/// A braced struct of the function's name: it lives in the type namespace alone, and a `use` of the function brings both.
-pub(super) fn marker(function: &Function) -> TokenStream {
+/// A braced struct, usually of the function's name: it lives in the type namespace alone, and a `use` of the function brings
+/// both.
+pub(super) fn marker(name: &Ident, function: &Function) -> TokenStream {
     let site = Span::mixed_site();
     let conditions = &function.conditions;
     let visibility = ours(&function.visibility);
-    let name = ours(&function.ident);
+    let name = ours(name);
     let parameters = function.generics.iter().map(|generic| {
         let name = ours(&generic.ident);
         match &generic.constant {

@@ -23,7 +23,7 @@ use crate::model::{Access, Backend, Instance, Parameter, Registration, Role};
 /// The registration of a function.
 pub(crate) fn expand(registration: &Registration) -> TokenStream {
     let marker = match &registration.role {
-        Role::Kernel(_) => kernel::marker(&registration.function),
+        Role::Kernel(model) => kernel::marker(&model.marker, &registration.function),
         Role::Variant(_) => TokenStream::new(),
     };
     let instances = registration

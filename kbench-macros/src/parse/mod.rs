@@ -22,7 +22,7 @@ pub(crate) use formula::{Closure, Formula, ungrouped};
 pub(crate) use sizes::{AxisValue, Shape, ShapeSize, SizesOption, Values};
 pub(crate) use types::TypesEntry;
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 19] = [
     "name",
     "sizes",
     "inputs",
@@ -35,6 +35,7 @@ const NAMES: [&str; 18] = [
     "expect",
     "types",
     "ignore",
+    "marker",
     "of",
     "serial",
     "parallel",
@@ -61,6 +62,8 @@ pub(crate) struct Options {
     pub(crate) expect: Vec<ExpectationOption>,
     pub(crate) types: Option<Vec<TypesEntry>>,
     pub(crate) ignore: Option<String>,
+    /// The name of the kernel's marker type.
+    pub(crate) marker: Option<Ident>,
     pub(crate) of: Option<Path>,
     pub(crate) threshold: Option<Expr>,
     pub(crate) valid: Option<Expr>,
@@ -162,6 +165,7 @@ impl Options {
             "tolerance" => self.tolerance = Some(value(keyword, input)?),
             "threshold" => self.threshold = Some(value(keyword, input)?),
             "valid" => self.valid = Some(value(keyword, input)?),
+            "marker" => self.marker = Some(value(keyword, input)?),
             "of" => self.of = Some(kernel_path(equals(keyword, input)?)?),
             CRATE => self.krate = Some(module_path(keyword, input)?),
             "types" => self.types = Some(types::parse(equals(keyword, input)?)?),

@@ -43,6 +43,8 @@ pub(super) struct Exercise {
     pub(super) expected: Option<Expected>,
     /// Digest of all that must not change.
     pub(super) reads: u64,
+    /// Inputs that hold the same number throughout.
+    pub(super) constant_inputs: Vec<usize>,
 }
 
 /// Where expected results come from: the kernel's reference, else its own function.
@@ -69,7 +71,10 @@ impl Source {
         }
         let expected = self.expected(data.as_mut(), &trial.size, trial.seed).map_err(wrong)?;
         let reads = data.reads_fingerprint();
-        Ok(Exercise { data, expected, reads })
+        // Listed sizes can be large, and tell no more.
+        let is_looked_at = trial.origin == Origin::Awkward;
+        let constant_inputs = if is_looked_at { data.constant_inputs() } else { Vec::new() };
+        Ok(Exercise { data, expected, reads, constant_inputs })
     }
 
     /// What should come out of data that was made for a size from a seed; `None` when nothing here can tell.

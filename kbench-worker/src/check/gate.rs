@@ -26,6 +26,20 @@ const MOST_LEAVING: usize = 3;
 /// A thread that is about to end has ended after this long.
 const LAST_BREATH: Duration = Duration::from_millis(50);
 
+/// Why a variant without an output is unchecked.
+const NO_OUTPUT: &str =
+    "it has no output that would show what it did: return a value, or take a `&mut` parameter";
+
+/// Why one is unchecked whose outputs were empty.
+const NO_ELEMENT: &str = "its outputs had no element at any size that was checked";
+
+/// Why one is unchecked that writes or returns something that cannot be looked into.
+fn uncompared(kind: &str) -> String {
+    format!(
+        "`{kind}` cannot be compared; `#[derive(kbench::Operand)]` compares the fields of a struct"
+    )
+}
+
 /// A default tolerance above this lets mistakes pass that anybody would see.
 const LOOSE: f64 = 0.1;
 
@@ -59,6 +73,10 @@ struct Finding {
     digest: Option<u64>,
     /// The second call.
     checked_call: CheckedCall,
+    /// Inputs that hold the same number throughout.
+    constant_inputs: Vec<usize>,
+    /// Types that cannot be compared.
+    uncompared: Vec<&'static str>,
 }
 
 /// One call of a variant, as the gate sees it.
@@ -223,7 +241,8 @@ impl Gate {
     fn check(&mut self, variant: &VariantEntry, trials: &[Trial], tell: &mut Tell<'_>) -> Check {
         let (routine, caller) = (variant.implementation.routine(), self.caller(variant));
         let (errors, remarks, digest, checked_call) = (None, Vec::new(), None, None);
-        let mut check = Check { outcome: Ok(()), errors, remarks, digest, checked_call };
+        let unchecked = None;
+        let mut check = Check { outcome: Ok(()), errors, remarks, unchecked, digest, checked_call };
         let mut zeros_always_pass = true;
         let (mut left_threads, mut leaving) = (0, 0);
         let (mut declined, mut is_examined) = (None, false);
@@ -261,10 +280,21 @@ impl Gate {
             check.outcome = Err(wrong);
             return check;
         }
+        if check.errors.is_none() && check.unchecked.is_none() && !self.is_unknown(&check) {
+            check.unchecked = Some(match self.kernel.outputs.is_empty() {
+                true => NO_OUTPUT.to_owned(),
+                false => NO_ELEMENT.to_owned(),
+            });
+        }
         if zeros_always_pass && check.errors.is_some() {
             check.remarks.push(Remark::WeakCheck);
         }
         check
+    }
+
+    /// Whether there was nothing here to compare with.
+    fn is_unknown(&self, check: &Check) -> bool {
+        check.remarks.contains(&Remark::NoReference)
     }
 
     /// From where a variant is called.
@@ -325,12 +355,15 @@ impl Gate {
             (unverified, Remark::UnverifiedBase),
             (finding.unknown, Remark::NoReference),
             (is_loose, Remark::LooseCheck),
-            (finding.errors.is_none() && !finding.unknown, Remark::NothingToCompare),
         ];
-        for (applies, remark) in remarks {
+        let constant = finding.constant_inputs.iter().map(|input| Remark::ConstantInput(*input));
+        for (applies, remark) in remarks.into_iter().chain(constant.map(|remark| (true, remark))) {
             if applies && !check.remarks.contains(&remark) {
                 check.remarks.push(remark);
             }
+        }
+        if let Some(kind) = finding.uncompared.first() {
+            check.unchecked.get_or_insert_with(|| uncompared(kind));
         }
         let worst = check.errors.as_ref().map_or(-1.0, ErrorFigures::severity);
         if let Some(errors) = finding.errors.filter(|errors| errors.severity() > worst) {
@@ -352,6 +385,7 @@ impl Gate {
             let returned = std::mem::take(&mut first.returned.roundoffs);
             self.check_precision(&returned, data)?;
         }
+        let uncompared = [data.uncompared(), first.returned.uncompared.clone()].concat();
         let outputs = all_outputs(data, std::mem::take(&mut first.returned));
         let before_second = threads();
         let second = self.call(routine, data, Poison::Second)?;
@@ -375,6 +409,8 @@ impl Gate {
             unknown: false,
             digest: None,
             checked_call,
+            constant_inputs: exercise.constant_inputs.clone(),
+            uncompared,
         };
         let Some(expected) = &exercise.expected else {
             return Ok(Finding { unknown: true, ..finding });

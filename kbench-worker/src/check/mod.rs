@@ -35,6 +35,8 @@ pub struct Check {
     pub errors: Option<ErrorFigures>,
     /// Remarks that do not make it wrong.
     pub remarks: Vec<Remark>,
+    /// Why its results were not compared, or not all of them.
+    pub unchecked: Option<String>,
     /// Digest of data and right results at the size of the row, if two calls gave the same bits: the same digest later is the
     /// same comparison.
     pub digest: Option<u64>,
@@ -58,6 +60,7 @@ impl Check {
             outcome: Err(wrong),
             errors: None,
             remarks: Vec::new(),
+            unchecked: None,
             digest: None,
             checked_call: None,
         }
@@ -86,8 +89,8 @@ pub enum Remark {
     WeakCheck,
     /// The default tolerance is so wide that mistakes pass.
     LooseCheck,
-    /// The kernel has no output that could be compared.
-    NothingToCompare,
+    /// An input, by its position among what is only read, holds the same number throughout.
+    ConstantInput(usize),
     /// Two calls on the same input gave different bits, both within the tolerance.
     NotDeterministic,
     /// It is so slow that only a part of the trials was made.
@@ -99,6 +102,14 @@ pub enum Remark {
 impl fmt::Display for Remark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Remark::ConstantInput(position) => {
+                return write!(
+                    f,
+                    "constant input: number {} of what is only read is the same throughout, so a variant that ignores it \
+                     passes; give other `inputs`",
+                    position + 1
+                );
+            }
             Remark::UnverifiedBase => {
                 "unverified base: the kernel has no `reference`, so its own function was taken as right"
             }
@@ -110,9 +121,6 @@ impl fmt::Display for Remark {
             }
             Remark::LooseCheck => {
                 "loose check: the default tolerance is over 10 % here, so a wrong result may pass; give a `tolerance`"
-            }
-            Remark::NothingToCompare => {
-                "nothing to compare: no output has an element that can be looked into"
             }
             Remark::Shortened => {
                 "slow: not all awkward sizes and seeds were checked, to save time"

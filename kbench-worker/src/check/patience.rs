@@ -5,39 +5,45 @@
 
 use crate::plan::Size;
 
-/// Seconds that the listed sizes of a kernel may take; a larger size is not begun when it would take more.
-const MOST_SECONDS: f64 = 20.0;
-
-/// A size that took so many seconds tells how many a larger one takes. Shorter times may be those of a pool that starts.
-const TELLING_SECONDS: f64 = 1.0;
+/// A size that took this share of the time tells how long a larger one takes. Shorter times may be those of a pool that starts.
+const TELLING_SHARE: f64 = 0.05;
 
 /// Seconds that the listed sizes of a kernel have taken.
-#[derive(Default)]
-pub(super) struct Spent(Vec<(Size, f64)>);
+pub(super) struct Spent {
+    sizes: Vec<(Size, f64)>,
+    /// Seconds that they may take; a larger size is not begun when it would take more.
+    most: f64,
+}
 
 impl Spent {
+    /// Nothing of so many seconds.
+    pub(super) fn of(most: f64) -> Self {
+        Spent { sizes: Vec::new(), most }
+    }
+
     /// Notes what a size has taken once more.
     pub(super) fn add(&mut self, size: &Size, seconds: f64) {
-        match self.0.iter_mut().find(|(of, _)| of == size) {
+        match self.sizes.iter_mut().find(|(of, _)| of == size) {
             Some((_, known)) => *known += seconds,
-            None => self.0.push((size.clone(), seconds)),
+            None => self.sizes.push((size.clone(), seconds)),
         }
     }
 
     /// Whether there is time for a size: it has begun, or should end in time by what the next smaller one has taken.
     pub(super) fn allows(&self, size: &Size) -> bool {
-        if self.0.iter().any(|(of, _)| of == size) {
+        if self.sizes.iter().any(|(of, _)| of == size) {
             return true;
         }
         let product = |size: &Size| size.product().unwrap_or(u64::MAX);
-        let smaller = self.0.iter().filter(|(of, _)| product(of) < product(size));
+        let smaller = self.sizes.iter().filter(|(of, _)| product(of) < product(size));
         let next = smaller.max_by_key(|(of, _)| product(of));
-        let predicted =
-            next.filter(|(_, seconds)| *seconds >= TELLING_SECONDS).map_or(0.0, |(of, seconds)| {
+        let predicted = next
+            .filter(|(_, seconds)| *seconds >= TELLING_SHARE * self.most)
+            .map_or(0.0, |(of, seconds)| {
                 seconds * product(size) as f64 / product(of).max(1) as f64
             });
-        let spent: f64 = self.0.iter().map(|(_, seconds)| seconds).sum();
-        spent + predicted <= MOST_SECONDS
+        let spent: f64 = self.sizes.iter().map(|(_, seconds)| seconds).sum();
+        spent + predicted <= self.most
     }
 }
 
@@ -46,7 +52,7 @@ mod tests {
     use super::*;
 
     fn spent(sizes: &[(usize, f64)]) -> Spent {
-        let mut spent = Spent::default();
+        let mut spent = Spent::of(20.0);
         sizes.iter().for_each(|(size, seconds)| spent.add(&Size::of([*size]), *seconds));
         spent
     }

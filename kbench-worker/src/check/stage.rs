@@ -16,16 +16,26 @@ use crate::watch::Watch;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Coverage {
-    /// At awkward sizes and at every size that is to be measured.
+    /// At awkward sizes and at every size that is to be measured; the larger ones as far as there is time.
     EverySize,
-    /// At awkward sizes, and at listed sizes only when they are small.
-    SmallSizes,
+    /// The same in little time, when nothing is to be measured.
+    Brief,
+    /// The same whatever time it takes.
+    Full,
     /// At every size that is to be measured, for variants that were checked at awkward sizes before.
     MoreSizes,
 }
 
-/// A listed size with at most this product of axes is small.
-const SMALL: u64 = 1 << 16;
+impl Coverage {
+    /// Seconds that the listed sizes of a kernel may take.
+    fn seconds(self) -> f64 {
+        match self {
+            Coverage::EverySize | Coverage::MoreSizes => 20.0,
+            Coverage::Brief => 1.0,
+            Coverage::Full => f64::INFINITY,
+        }
+    }
+}
 
 /// Whether a row may be measured.
 #[derive(Clone, Debug)]
@@ -152,8 +162,8 @@ impl Bench {
         device: Option<Caller>,
     ) -> Self {
         let gate = Gate::new(kernel, own_function, seed).with_device(device);
-        let (awkward, passed, spent) = Default::default();
-        Bench { gate, awkward, passed, spent, coverage }
+        let (awkward, passed) = Default::default();
+        Bench { gate, awkward, passed, spent: Spent::of(coverage.seconds()), coverage }
     }
 
     /// The same in a process that does nothing else.
@@ -174,19 +184,19 @@ impl Bench {
         let gate = &mut self.gate;
         let awkward =
             self.awkward.entry(variant).or_insert_with(|| gate.check_awkward(variant, tell));
-        let small = size.product().is_some_and(|product| product <= SMALL);
         // A variant that declines every awkward size may be defined at this one.
         let is_wrong = awkward.outcome.is_err() && !awkward.is_declined();
         let awkward = awkward.clone();
-        if is_wrong || (self.coverage == Coverage::SmallSizes && !small) {
+        if is_wrong {
             return awkward;
         }
         let mut check = self.check_size(variant, size, tell);
         check.remarks.extend(awkward.remarks);
         check.remarks.sort_unstable();
         check.remarks.dedup();
-        if check.errors.is_none() {
-            check.errors = awkward.errors;
+        // A filter may find nothing at one size.
+        if check.errors.is_none() && awkward.errors.is_some() {
+            check.unchecked = awkward.unchecked;
         }
         check
     }
@@ -203,7 +213,8 @@ impl Bench {
         let smaller = passed.range(..product).next_back();
         if let Some((_, smaller)) = smaller.filter(|_| !self.spent.allows(size)) {
             let remarks = [&smaller.remarks[..], &[Remark::SmallerSize]].concat();
-            return Check { remarks, digest: None, checked_call: None, ..smaller.clone() };
+            let smaller = smaller.clone();
+            return Check { remarks, errors: None, digest: None, checked_call: None, ..smaller };
         }
         let begun = Instant::now();
         let check = self.gate.check_size(variant, size, tell);

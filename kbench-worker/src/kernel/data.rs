@@ -9,6 +9,9 @@ use super::Kernel;
 use super::device::Resident;
 use crate::value::{Fingerprint, Operand, Parts, Plain, PlainBytes, Poison, with_seed};
 
+/// An input of so many elements that are all the same was made so.
+const TELLING_ELEMENTS: usize = 16;
+
 /// What a call produced: one vector for every `&mut` parameter, then the return value's.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outputs {
@@ -68,6 +71,10 @@ pub trait CellData {
     fn written_bytes(&self) -> usize;
     /// Relative rounding error of every output's element type.
     fn roundoffs(&self) -> Vec<f64>;
+    /// Types of outputs that cannot be compared.
+    fn uncompared(&self) -> Vec<&'static str>;
+    /// Parts of the inputs that hold the same number throughout, and are long enough for that to be no chance.
+    fn constant_inputs(&self) -> Vec<usize>;
     /// Where the outputs are.
     fn output_addresses(&self) -> Vec<Range<usize>>;
     /// Whether an output shares memory with another operand.
@@ -247,6 +254,21 @@ impl<K: Kernel> CellData for Data<K> {
         let mut parts = Vec::new();
         self.writes.roundoffs(&mut parts);
         parts
+    }
+
+    fn uncompared(&self) -> Vec<&'static str> {
+        let mut types = Vec::new();
+        self.writes.uncompared(&mut types);
+        types
+    }
+
+    fn constant_inputs(&self) -> Vec<usize> {
+        let mut parts = Vec::new();
+        self.reads.elements(&mut parts);
+        let is_constant = |part: &[f64]| {
+            part.len() >= TELLING_ELEMENTS && part.iter().all(|element| *element == part[0])
+        };
+        (0..parts.len()).filter(|part| is_constant(&parts[*part])).collect()
     }
 
     fn output_addresses(&self) -> Vec<Range<usize>> {

@@ -137,6 +137,8 @@ pub struct Returned {
     pub allocations: Option<Allocations>,
     /// Relative rounding error of every part's element type.
     pub roundoffs: Vec<f64>,
+    /// Types of the return value that cannot be compared.
+    pub uncompared: Vec<&'static str>,
 }
 
 impl Returned {
@@ -371,14 +373,16 @@ pub(super) fn returned(output: &dyn Operand) -> Result<Returned, Fault> {
     if let Some(reason) = output.declined() {
         return Err(Fault::Declined(reason));
     }
-    let (mut parts, mut roundoffs) = (Vec::new(), Vec::new());
+    let (mut parts, mut roundoffs, mut uncompared) = (Vec::new(), Vec::new(), Vec::new());
     output.elements(&mut parts);
     output.roundoffs(&mut roundoffs);
+    output.uncompared(&mut uncompared);
     let mut fingerprint = Fingerprint::default();
     output.fingerprint(&mut fingerprint);
     Ok(Returned {
         parts,
         roundoffs,
+        uncompared,
         fingerprint: fingerprint.value(),
         failure: output.failure(),
         bytes: output.bytes(),

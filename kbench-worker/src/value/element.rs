@@ -1,5 +1,7 @@
 //! Numbers that kernels compute with.
 
+use std::ops::Range;
+
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
@@ -26,6 +28,8 @@ pub trait Element: Copy + Send + Sync + 'static {
     const NAME: &'static str;
     /// Largest relative rounding error of one operation; 0 for exact (integer) types.
     const ROUNDOFF: f64;
+    /// What [`uniform`](super::uniform) covers: the whole range of an exact type.
+    const RANGE: Range<f64> = -1.0..1.0;
     /// The nearest value of this type.
     fn from_f64(value: f64) -> Self;
     /// Values of this type near some numbers, of which there are at most 1024: a whole run of random data at once.
@@ -113,6 +117,7 @@ macro_rules! integer_element {
         impl Element for $type {
             const NAME: &'static str = stringify!($type);
             const ROUNDOFF: f64 = 0.0;
+            const RANGE: Range<f64> = $type::MIN as f64..$type::MAX as f64 + 1.0;
             #[inline]
             fn from_f64(value: f64) -> Self {
                 value as $type
@@ -144,6 +149,7 @@ integer_element! { i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
 impl Element for bool {
     const NAME: &'static str = "bool";
     const ROUNDOFF: f64 = 0.0;
+    const RANGE: Range<f64> = 0.0..2.0;
     fn from_f64(value: f64) -> Self {
         value != 0.0
     }

@@ -14,6 +14,7 @@ mod operand;
 mod oracle;
 mod plain;
 mod random;
+mod sequence;
 mod splitmix;
 
 pub use cold::CAN_EVICT;
@@ -25,9 +26,10 @@ pub use lend::{Lend, Lent};
 pub use operand::{Fingerprint, Operand};
 pub use oracle::{Oracle, OracleArgument};
 pub use plain::{Content, Parts, Plain, PlainBytes, elements_of};
+pub use sequence::{Numbers, NumbersMut};
 pub use splitmix::SplitMix;
 
 pub use random::{
-    Distribution, DrawnValues, constant, default_input, integers, normal, range, uniform,
-    with_seed, zeros,
+    Distribution, DrawnBits, DrawnValues, constant, default_input, integers, normal, range,
+    uniform, with_seed, zeros,
 };

@@ -4,16 +4,20 @@ use std::fmt::Display;
 use std::ops::Range;
 
 use super::cold::{LINE, evict};
-use super::{Declined, Element, F8E4M3, F8E5M2, Plain, PlainBytes, Poison};
+use super::sequence::{self, Numbers, NumbersMut};
+use super::{Declined, Element, Plain, PlainBytes, Poison};
 
 /// Anything that a kernel reads, writes or returns.
 ///
-/// Numbers, `Vec`s and arrays of numbers, tuples and `Result`s are operands already. A type of your own becomes one with
-/// `impl Operand for MyType {}`: it is then carried along but not looked into. Implement [`elements`](Self::elements)
-/// (and [`poison`](Self::poison) when it is an output) to have it compared.
+/// Numbers, `String`s, tuples, `Option`s and `Result`s are operands already, and so are arrays, `Vec`s and boxed slices of
+/// operands. A struct of your own becomes one with `#[derive(kbench::Operand)]`, which looks into all of its fields. With
+/// `impl Operand for MyType {}` it is carried along and not looked into; then a variant that writes or returns it is
+/// *unchecked*. Implement [`elements`](Self::elements) (and [`poison`](Self::poison) when it is an output) to have it compared
+/// in a way of your own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operand: kbench cannot look into it",
-    note = "for a type of your own, `impl kbench::Operand for MyType {{}}` is enough to carry it along"
+    note = "for a struct of your own, `#[derive(kbench::Operand)]` compares its fields",
+    note = "for any other type of your own, `impl kbench::Operand for MyType {{}}` carries it along unchecked"
 )]
 pub trait Operand: 'static {
     /// Appends what is compared: one vector for every part, in a fixed order.
@@ -70,6 +74,35 @@ pub trait Operand: 'static {
 
     /// Why the call that returned this value could not be made here, if so: its `Err` is a [`Declined`].
     fn declined(&self) -> Option<String> {
+        None
+    }
+
+    /// Appends the names of types that cannot be compared.
+    fn uncompared(&self, types: &mut Vec<&'static str>) {
+        let mut parts = Vec::new();
+        self.elements(&mut parts);
+        if parts.is_empty() {
+            types.push(std::any::type_name::<Self>());
+        }
+    }
+
+    /// Several of them as numbers, where they consist of numbers of one type and of nothing else.
+    #[doc(hidden)]
+    fn numbers(items: &[Self]) -> Option<Box<dyn Numbers<'_> + '_>>
+    where
+        Self: Sized,
+    {
+        let _ = items;
+        None
+    }
+
+    /// The same to be written.
+    #[doc(hidden)]
+    fn numbers_mut(items: &mut [Self]) -> Option<Box<dyn NumbersMut + '_>>
+    where
+        Self: Sized,
+    {
+        let _ = items;
         None
     }
 }
@@ -131,7 +164,7 @@ impl Fingerprint {
     }
 
     /// Adds elements, as many of them in a word as there is room for: what is added takes as long as its bytes.
-    fn add_elements<T: Element>(&mut self, elements: &[T]) {
+    pub(super) fn add_elements<T: Element>(&mut self, elements: &[T]) {
         match self.visit {
             Visit::Digest => {}
             Visit::Touch => {
@@ -163,6 +196,13 @@ impl Fingerprint {
         rounds.remainder().chunks(per_word).for_each(|elements| self.add(word(elements)));
     }
 
+    /// Removes items from the caches, if that is what this fingerprint is made for.
+    pub(super) fn evict<T>(&self, items: &[T]) {
+        if self.visit == Visit::Evict {
+            evict(items);
+        }
+    }
+
     /// Digests that differ from each other and go on from here.
     fn lanes(&self) -> [Self; LANES] {
         std::array::from_fn(|lane| Fingerprint {
@@ -184,89 +224,102 @@ impl Fingerprint {
     }
 }
 
-macro_rules! scalar_operand {
-    ($($type:ty)*) => {$(
-        impl Operand for $type {
-            fn elements(&self, parts: &mut Vec<Vec<f64>>) {
-                parts.push(vec![self.to_f64()]);
-            }
-            fn poison(&mut self, poison: Poison) {
-                *self = <$type as Element>::poison(poison);
-            }
-            fn poisoned(&self, poison: Poison, parts: &mut Vec<Vec<usize>>) {
-                parts.push(positions(std::slice::from_ref(self), poison));
-            }
-            fn fingerprint(&self, fingerprint: &mut Fingerprint) {
-                fingerprint.add(self.bits());
-            }
-            fn roundoffs(&self, parts: &mut Vec<f64>) {
-                parts.push(<$type as Element>::ROUNDOFF);
-            }
-            fn export<'a>(&'a self, parts: &mut Vec<Plain<'a>>) {
-                parts.push(Plain::number(self));
-            }
-            fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
-                parts.next_into(std::slice::from_mut(self))
-            }
-        }
-    )*};
-}
-
-scalar_operand! { f32 f64 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool }
-
-fn positions<T: Element>(elements: &[T], poison: Poison) -> Vec<usize> {
-    let pattern = T::poison(poison).bits();
-    let mut positions = Vec::new();
-    for (i, element) in elements.iter().enumerate() {
-        if element.bits() == pattern {
-            positions.push(i);
-        }
+impl<T: Element> Operand for T {
+    fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+        parts.push(vec![self.to_f64()]);
     }
-    positions
+    fn poison(&mut self, poison: Poison) {
+        *self = <T as Element>::poison(poison);
+    }
+    fn poisoned(&self, poison: Poison, parts: &mut Vec<Vec<usize>>) {
+        parts.push(std::slice::from_ref(self).poisoned(poison));
+    }
+    fn fingerprint(&self, fingerprint: &mut Fingerprint) {
+        fingerprint.add(self.bits());
+    }
+    fn roundoffs(&self, parts: &mut Vec<f64>) {
+        parts.push(T::ROUNDOFF);
+    }
+    fn export<'a>(&'a self, parts: &mut Vec<Plain<'a>>) {
+        parts.push(Plain::number(self));
+    }
+    fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
+        parts.next_into(std::slice::from_mut(self))
+    }
+    fn uncompared(&self, _: &mut Vec<&'static str>) {}
+    fn numbers(items: &[Self]) -> Option<Box<dyn Numbers<'_> + '_>> {
+        Some(Box::new(items))
+    }
+    fn numbers_mut(items: &mut [Self]) -> Option<Box<dyn NumbersMut + '_>> {
+        Some(Box::new(items))
+    }
 }
 
-macro_rules! slice_operand {
-    ($([$($generics:tt)*] $type:ty;)*) => {$(
+macro_rules! sequence_operand {
+    ($([$($generics:tt)*] $type:ty { $($own:tt)* })*) => {$(
         impl<$($generics)*> Operand for $type {
             fn elements(&self, parts: &mut Vec<Vec<f64>>) {
-                parts.push(self.iter().map(|e| e.to_f64()).collect());
+                sequence::elements(self, parts);
             }
             fn poison(&mut self, poison: Poison) {
-                self.fill(T::poison(poison));
+                sequence::poison(self, poison);
             }
             fn poisoned(&self, poison: Poison, parts: &mut Vec<Vec<usize>>) {
-                parts.push(positions(self, poison));
+                sequence::poisoned(self, poison, parts);
             }
             fn fingerprint(&self, fingerprint: &mut Fingerprint) {
-                fingerprint.add_elements(self);
+                sequence::fingerprint(self, fingerprint);
             }
             fn bytes(&self) -> usize {
-                std::mem::size_of_val::<[T]>(self)
+                sequence::bytes::<T>(self)
             }
             fn addresses(&self, ranges: &mut Vec<Range<usize>>) {
-                let range = self.as_ptr_range();
-                ranges.push(range.start as usize..range.end as usize);
+                sequence::addresses(self, ranges);
             }
             fn roundoffs(&self, parts: &mut Vec<f64>) {
-                parts.push(T::ROUNDOFF);
+                sequence::roundoffs(self, parts);
             }
             fn export<'a>(&'a self, parts: &mut Vec<Plain<'a>>) {
-                parts.push(Plain::numbers(self));
+                sequence::export(self, parts);
             }
             fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
-                parts.next_into(self)
+                sequence::import(self, parts)
             }
+            fn failure(&self) -> Option<String> {
+                self.iter().find_map(Operand::failure)
+            }
+            fn declined(&self) -> Option<String> {
+                self.iter().find_map(Operand::declined)
+            }
+            fn uncompared(&self, types: &mut Vec<&'static str>) {
+                sequence::uncompared(self, types);
+            }
+            $($own)*
         }
     )*};
 }
 
-slice_operand! {
-    [T: Element] Vec<T>;
-    [T: Element] Box<[T]>;
-    [T: Element, const N: usize] [T; N];
+sequence_operand! {
+    [T: Operand] Vec<T> {}
+    [T: Operand] Box<[T]> {}
+    [T: Operand, const N: usize] [T; N] {
+        fn numbers(items: &[Self]) -> Option<Box<dyn Numbers<'_> + '_>> {
+            T::numbers(items.as_flattened())
+        }
+        fn numbers_mut(items: &mut [Self]) -> Option<Box<dyn NumbersMut + '_>> {
+            T::numbers_mut(items.as_flattened_mut())
+        }
+    }
 }
 
 impl Operand for String {
+    fn elements(&self, parts: &mut Vec<Vec<f64>>) {
+        parts.push(self.as_bytes().iter().map(|byte| f64::from(*byte)).collect());
+    }
+    fn roundoffs(&self, parts: &mut Vec<f64>) {
+        parts.push(0.0);
+    }
+    fn uncompared(&self, _: &mut Vec<&'static str>) {}
     fn fingerprint(&self, fingerprint: &mut Fingerprint) {
         self.as_bytes().iter().for_each(|byte| fingerprint.add(u64::from(*byte)));
     }
@@ -292,6 +345,11 @@ impl<T: Operand, E: Display + 'static> Operand for Result<T, E> {
     fn roundoffs(&self, parts: &mut Vec<f64>) {
         if let Ok(value) = self {
             value.roundoffs(parts);
+        }
+    }
+    fn uncompared(&self, types: &mut Vec<&'static str>) {
+        if let Ok(value) = self {
+            value.uncompared(types);
         }
     }
     fn failure(&self) -> Option<String> {
@@ -325,6 +383,11 @@ impl<T: Operand> Operand for Option<T> {
         match self {
             Some(value) => value.roundoffs(parts),
             None => parts.push(0.0),
+        }
+    }
+    fn uncompared(&self, types: &mut Vec<&'static str>) {
+        if let Some(value) = self {
+            value.uncompared(types);
         }
     }
     fn failure(&self) -> Option<String> {
@@ -375,6 +438,10 @@ macro_rules! tuple_operand {
             fn import(&mut self, parts: &mut PlainBytes<'_>) -> bool {
                 let ($($name,)*) = self;
                 true $(&& $name.import(parts))*
+            }
+            fn uncompared(&self, types: &mut Vec<&'static str>) {
+                let ($($name,)*) = self;
+                $($name.uncompared(types);)*
             }
             fn failure(&self) -> Option<String> {
                 let ($($name,)*) = self;

@@ -45,42 +45,78 @@ fn next_stream() -> Generator {
     note = "`uniform(n)` and the like make a `Vec`; `inputs` gives one value for each parameter, in parentheses"
 )]
 pub trait Distribution: Sized {
+    /// What [`uniform`] covers, and whether there are only whole numbers.
+    const RANGE: (Range<f64>, bool);
+
     /// The values of `0..n`.
     fn draw(n: usize, values: DrawnValues<'_>) -> Self;
+
+    /// The values of `0..n` from random bits, for exact types that have more of them than an `f64`.
+    fn draw_bits(n: usize, bits: DrawnBits<'_>) -> Option<Self> {
+        let _ = (n, bits);
+        None
+    }
 }
 
 /// Computes the values of a run, given its number.
 pub type DrawnValues<'a> = &'a (dyn Fn(usize, &mut [f64; RUN]) + Sync);
 
+/// The same as random bits.
+pub type DrawnBits<'a> = &'a (dyn Fn(usize, &mut [u64; RUN]) + Sync);
+
 impl<T: Element> Distribution for Vec<T> {
+    const RANGE: (Range<f64>, bool) = (T::RANGE, T::ROUNDOFF == 0.0);
+
     fn draw(n: usize, values: DrawnValues<'_>) -> Self {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        draw_on(cores, n, values)
+        draw_on(cores(), n, &|run, drawn: &mut [T]| {
+            let mut numbers = [0.0; RUN];
+            values(run, &mut numbers);
+            T::fill(drawn, &numbers);
+        })
+    }
+
+    fn draw_bits(n: usize, bits: DrawnBits<'_>) -> Option<Self> {
+        let is_wide = T::ROUNDOFF == 0.0 && size_of::<T>() == size_of::<u64>();
+        if !is_wide || T::from_bits(0).is_none() {
+            return None;
+        }
+        Some(draw_on(cores(), n, &|run, drawn: &mut [T]| {
+            let mut words = [0; RUN];
+            bits(run, &mut words);
+            for (value, word) in drawn.iter_mut().zip(words) {
+                *value = T::from_bits(word).unwrap_or(*value);
+            }
+        }))
     }
 }
 
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Makes the values of a run, given its number; the last may be shorter.
+type Fill<'a, T> = &'a (dyn Fn(usize, &mut [T]) + Sync);
+
 /// The values of `0..n`, made by as many threads when they are many.
-fn draw_on<T: Element>(cores: usize, n: usize, values: DrawnValues<'_>) -> Vec<T> {
+fn draw_on<T: Element>(cores: usize, n: usize, fill: Fill<'_, T>) -> Vec<T> {
     let mut drawn = zeros(n);
     if n < MANY || cores < 2 {
-        fill(&mut drawn, 0, values);
+        fill_runs(&mut drawn, 0, fill);
         return drawn;
     }
     let runs = n.div_ceil(RUN).div_ceil(cores);
     let mut tasks: Vec<Task<'_>> = Vec::new();
     for (i, drawn) in drawn.chunks_mut(runs * RUN).enumerate() {
-        tasks.push(Box::new(move || fill(drawn, i * runs, values)));
+        tasks.push(Box::new(move || fill_runs(drawn, i * runs, fill)));
     }
     run_all(tasks);
     drawn
 }
 
 /// Makes the values of some runs, of which the last may be shorter.
-fn fill<T: Element>(drawn: &mut [T], first: usize, values: DrawnValues<'_>) {
-    let mut run = [0.0; RUN];
+fn fill_runs<T: Element>(drawn: &mut [T], first: usize, fill: Fill<'_, T>) {
     for (i, drawn) in drawn.chunks_mut(RUN).enumerate() {
-        values(first + i, &mut run);
-        T::fill(drawn, &run);
+        fill(first + i, drawn);
     }
 }
 
@@ -105,12 +141,24 @@ fn assert_room(n: usize, size: usize) {
 /// From so many values on, all cores make them.
 const MANY: usize = 1 << 18;
 
-/// `n` values, uniform in [-1, 1); for integer types use [`integers`].
+/// `n` values, uniform in [-1, 1); of integers, in the whole range of their type ([`integers`] has a range of your own).
 pub fn uniform<D: Distribution>(n: usize) -> D {
-    range(n, -1.0..1.0)
+    let (bounds, is_whole) = D::RANGE;
+    if !is_whole {
+        return range(n, bounds);
+    }
+    let generator = next_stream();
+    let drawn = D::draw_bits(n, &|run, bits| generator.bits(run, bits));
+    drawn.unwrap_or_else(|| {
+        let values = uniform_values(bounds, generator);
+        D::draw(n, &|run, numbers| {
+            values(run, numbers);
+            numbers.iter_mut().for_each(|number| *number = number.floor());
+        })
+    })
 }
 
-/// `n` values, uniform in a range.
+/// `n` values, uniform in a range. Integers are cut off at the point: for these, [`integers`] says what is meant.
 pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
     D::draw(n, &uniform_values(range, next_stream()))
 }
@@ -126,10 +174,23 @@ fn uniform_values(
     }
 }
 
-/// `n` values from the standard normal distribution.
+/// `n` values from the standard normal distribution; of integers, around the middle of the range of their type, with an eighth
+/// of it as standard deviation.
 pub fn normal<D: Distribution>(n: usize) -> D {
     let generator = next_stream();
-    D::draw(n, &|run, values| generator.normals(run, values))
+    let (bounds, is_whole) = D::RANGE;
+    if !is_whole {
+        return D::draw(n, &|run, values| generator.normals(run, values));
+    }
+    let (middle, deviation) =
+        ((bounds.start + bounds.end) / 2.0, (bounds.end - bounds.start) / 8.0);
+    D::draw(n, &|run, values| {
+        generator.normals(run, values);
+        let whole = |normal: f64| {
+            (middle + deviation * normal).floor().clamp(bounds.start, bounds.end - 1.0)
+        };
+        values.iter_mut().for_each(|value| *value = whole(*value));
+    })
 }
 
 /// `n` integers, uniform in `lo..hi`.
@@ -233,7 +294,7 @@ mod tests {
     fn one_core_and_256_make_the_same_values() {
         let on = |cores| {
             draw_on::<f32>(cores, MANY + 7, &|run, values| {
-                values.iter_mut().zip(run * RUN..).for_each(|(value, i)| *value = i as f64);
+                values.iter_mut().zip(run * RUN..).for_each(|(value, i)| *value = i as f32);
             })
         };
         assert!([2, 3, 256].into_iter().all(|cores| on(cores) == on(1)));
@@ -249,7 +310,7 @@ mod tests {
         // The first has no address, the second some that no machine has memory behind.
         for n in [usize::MAX, 1 << 56] {
             for cores in [1, 2, 256] {
-                refused(&move || draw_on(cores, n, &|_, _| {}));
+                refused(&move || draw_on(cores, n, &|_, _: &mut [f32]| {}));
             }
             refused(&move || zeros(n));
             refused(&move || integers(n, 0..8));
@@ -280,6 +341,33 @@ mod tests {
         let x: Vec<i32> = with_seed(4, || integers(1000, -3..4));
         assert!(x.iter().all(|v| (-3..4).contains(v)));
         assert!((-3..4).all(|v| x.contains(&v)));
+    }
+
+    #[test]
+    fn integers_of_every_distribution_cover_their_type() {
+        fn spread<T: Element>(values: &[T], width: f64) -> f64 {
+            let values = || values.iter().map(|value| value.to_f64());
+            (values().fold(f64::MIN, f64::max) - values().fold(f64::MAX, f64::min)) / width
+        }
+        fn of<T: Element>(seed: u64) -> (Vec<T>, Vec<T>) {
+            with_seed(seed, || (uniform(4000), normal(4000)))
+        }
+        let (bytes, near) = of::<i8>(1);
+        assert!((-128..=127).all(|value| bytes.contains(&value)));
+        let (counts, middling) = of::<u32>(2);
+        let (words, centred) = of::<u64>(3);
+        let found = [
+            spread(&near, 256.0),
+            spread(&counts, 2f64.powi(32)),
+            spread(&middling, 2f64.powi(32)),
+            spread(&words, 2f64.powi(64)),
+            spread(&centred, 2f64.powi(64)),
+        ];
+        assert!(found.iter().all(|share| (0.6..=1.0).contains(share)), "{found:?}");
+        assert!(words.iter().fold(0, |all, word| all | word) == u64::MAX, "also the lowest bits");
+        let truths: Vec<bool> = with_seed(4, || uniform(1000));
+        let share = truths.iter().filter(|truth| **truth).count();
+        assert!((400..600).contains(&share), "{share}");
     }
 
     #[test]

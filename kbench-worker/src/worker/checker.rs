@@ -21,13 +21,11 @@ impl CheckedReply {
         };
         let mut reply = CheckedReply {
             place,
-            wrong: None,
-            declined: None,
-            ends: false,
-            errors: None,
             remarks: check.remarks,
+            unchecked: check.unchecked,
             digest: check.digest,
             checked_call: check.checked_call,
+            ..CheckedReply::default()
         };
         // JSON knows no infinity; what is that far off is told in words.
         let finite =
@@ -211,9 +209,7 @@ impl Checker<'_> {
         self.workshop.collect_sources(is_collecting);
         let reply = match device {
             Err(reason) if is_device => {
-                let (wrong, errors, remarks, digest) = (None, None, Vec::new(), None);
-                let (declined, ends, checked_call) = (Some(reason), false, None);
-                CheckedReply { place, wrong, declined, ends, errors, remarks, digest, checked_call }
+                CheckedReply { place, declined: Some(reason), ..CheckedReply::default() }
             }
             device => {
                 let CheckRequest { coverage, seed, cells, .. } = self.request;

@@ -36,8 +36,8 @@ impl CheckedReply {
             origin: reply.origin,
         };
         let outcome = self.wrong.map_or(Ok(()), |reply| Err(wrong(reply)));
-        let CheckedReply { errors, remarks, digest, checked_call, .. } = self;
-        Check { outcome, errors, remarks, digest, checked_call }.into()
+        let CheckedReply { errors, remarks, unchecked, digest, checked_call, .. } = self;
+        Check { outcome, errors, remarks, unchecked, digest, checked_call }.into()
     }
 }
 

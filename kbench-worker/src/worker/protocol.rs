@@ -199,7 +199,7 @@ pub struct CheckRequest {
 }
 
 /// What was found about a row.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct CheckedReply {
     /// The row. [`Reply::from_json`] reads it by itself.
     #[serde(flatten, skip_deserializing)]
@@ -214,6 +214,9 @@ pub struct CheckedReply {
     pub errors: Option<ErrorFigures>,
     /// Remarks.
     pub remarks: Vec<Remark>,
+    /// Why its results were not compared, or not all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unchecked: Option<String>,
     /// Digest of its data and its results, if they are right and two calls gave the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,

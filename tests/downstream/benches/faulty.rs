@@ -59,4 +59,48 @@ fn refuses(x: &[f32], y: &mut [f32]) -> Result<(), Negative> {
     roots(&[-1.0], y)
 }
 
+#[derive(Clone, Operand)]
+pub struct Moments {
+    sum: f32,
+    count: u64,
+}
+
+#[kernel_bench(sizes = [256], inputs = |n| uniform(n))]
+pub fn moments(x: &[f32]) -> Moments {
+    Moments { sum: x.iter().sum(), count: x.len() as u64 }
+}
+
+/// Wrong in a field.
+#[kernel_bench(of = moments)]
+fn miscounts(x: &[f32]) -> Moments {
+    Moments { count: 1, ..moments(x) }
+}
+
+/// A difference that wraps.
+#[kernel_bench(sizes = [256], inputs = |n| (uniform(n), uniform(n), zeros(n)))]
+pub fn distances(x: &[u8], y: &[u8], out: &mut [u8]) {
+    x.iter().zip(y).zip(out).for_each(|((x, y), out)| *out = x.abs_diff(*y));
+}
+
+#[kernel_bench(of = distances)]
+fn wraps(x: &[u8], y: &[u8], out: &mut [u8]) {
+    x.iter().zip(y).zip(out).for_each(|((x, y), out)| *out = x.wrapping_sub(*y));
+}
+
+pub struct Opaque;
+impl kbench::Operand for Opaque {}
+
+/// Returns what nobody can look into.
+#[kernel_bench(sizes = [256], inputs = |n| (vec![[0.0; 2]; n], uniform(n)))]
+pub fn opaque(points: &[[f32; 2]], x: &[f32]) -> Opaque {
+    std::hint::black_box((points, x));
+    Opaque
+}
+
+/// Would win, if it were to.
+#[kernel_bench(of = opaque)]
+fn does_nothing(_: &[[f32; 2]], _: &[f32]) -> Opaque {
+    Opaque
+}
+
 kbench::main!();

@@ -35,7 +35,7 @@ fn copy_rayon(x: &[f32], y: &mut [f32]) {
 
 fn main() -> ExitCode {
     register();
-    kbench::harness::main(DefaultMode::Test)
+    kbench::harness::main(DefaultMode::Test, option_env!("CARGO_PKG_NAME"))
 }
 
 /// A number in the environment.

@@ -45,4 +45,14 @@ fn comma(x: &[f32]) -> f32 {
     x[0]
 }
 
+#[kernel_bench(sizes = { rows: [1, 2], dim: [4] }, inputs = |rows, dim| uniform(rows * dim), work = rows)]
+fn axis_as_work(x: &[f32]) -> f32 {
+    x[0]
+}
+
+#[kernel_bench(sizes = [4], flops = n)]
+fn axis_as_flops(x: &[f32]) -> f32 {
+    x[0]
+}
+
 fn main() {}

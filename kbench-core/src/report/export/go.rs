@@ -51,7 +51,9 @@ pub(super) fn go(report: &Report) -> String {
             text += &of_row.map_or_else(String::new, |p| keys(&p.environment, p.device.as_ref()));
         }
         match &row.status {
-            Status::Ok => text += &Timed::of(named).map_or_else(String::new, |row| lines(&row)),
+            Status::Ok | Status::Unchecked(_) => {
+                text += &Timed::of(named).map_or_else(String::new, |row| lines(&row))
+            }
             status => {
                 let _ = writeln!(text, "# {} {}", named.name, one_line(&status.to_string()));
             }

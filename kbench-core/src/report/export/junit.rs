@@ -121,6 +121,7 @@ fn cases(named: &Named<'_>) -> Vec<Case> {
     let outcome = match &named.row.status {
         Status::Ok => Outcome::Passed,
         Status::Failed(reason) => Outcome::Failed("check", reason.clone()),
+        Status::Unchecked(_) => Outcome::Failed("check", named.row.status.to_string()),
         Status::Skipped(reason) => Outcome::Skipped(reason.clone()),
     };
     let seconds = Timed::of(named.clone()).map(measured);

@@ -57,8 +57,9 @@ fn outcome(named: &Named<'_>, counts: &mut Counts) -> String {
         (Status::Skipped(reason), _) => {
             (&mut counts.ignored, format!("ignored, {}", one_line(reason)))
         }
+        (Status::Unchecked(_), None) => (&mut counts.failed, "FAILED".to_owned()),
         (Status::Ok, None) => (&mut counts.passed, "ok".to_owned()),
-        (Status::Ok, Some(timed)) => (&mut counts.measured, bench(&timed)),
+        (Status::Ok | Status::Unchecked(_), Some(timed)) => (&mut counts.measured, bench(&timed)),
     };
     *count += 1;
     words

@@ -152,7 +152,7 @@ pub(super) fn timed(report: &Report) -> Vec<Timed<'_>> {
 impl<'a> Timed<'a> {
     pub(super) fn of(Named { name, row }: Named<'a>) -> Option<Self> {
         let is_time = |time: &f64| time.is_finite() && *time > 0.0;
-        let time = row.time_ns.filter(is_time).filter(|_| row.status == Status::Ok)?;
+        let time = row.time_ns.filter(is_time).filter(|_| row.status.has_figures())?;
         let ends = row.time_low_ns.zip(row.time_high_ns);
         let interval = ends.filter(|(low, high)| low.is_finite() && high.is_finite());
         let all = row.raw.samples.iter().flatten().flatten().copied();

@@ -199,6 +199,7 @@ fn remarks(subject: &Subject<'_>) -> String {
         match &row.status {
             Status::Failed(reason) => about.push((false, reason, &row.variant)),
             Status::Skipped(reason) => about.push((true, reason, &row.variant)),
+            Status::Unchecked(reason) => about.push((true, reason, &row.variant)),
             Status::Ok => about.extend(row.remarks.iter().map(|r| (true, &**r, &*row.variant))),
         }
     }

@@ -140,7 +140,7 @@ fn without_comparison(rows: &[&RowReport], ranked: &[&RowReport]) -> Finding {
     let timed = ranked.iter().min_by(|a, b| time(a).total_cmp(&time(b)));
     let skipped = rows.iter().find_map(|row| match &row.status {
         Status::Skipped(reason) | Status::Failed(reason) => Some(reason.as_str()),
-        Status::Ok => None,
+        Status::Ok | Status::Unchecked(_) => None,
     });
     match timed {
         Some(row) => Finding {

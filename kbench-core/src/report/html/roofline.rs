@@ -1,6 +1,6 @@
 //! The roofline: what limits each row, memory or arithmetic.
 
-use super::super::{DeviceReport, Report, RowReport, Status, units};
+use super::super::{DeviceReport, Report, RowReport, units};
 use super::plot::{ACROSS, Axis, Plot, UPWARD};
 use super::scale::{Scale, Spread};
 use super::series::{COLOURS, Side, Subject};
@@ -20,7 +20,7 @@ struct Roof {
 
 /// The section; empty when no row has both rates.
 pub(super) fn section(subjects: &[Subject<'_>], report: &Report) -> String {
-    let has_place = |row: &&RowReport| row.status == Status::Ok && intensity(row).is_some();
+    let has_place = |row: &&RowReport| row.status.has_figures() && intensity(row).is_some();
     let mut dots: Vec<(&Subject<'_>, &RowReport)> = Vec::new();
     for subject in subjects {
         let is_shown = |row: &&&RowReport| has_place(row) && subject.is_main(row);

@@ -3,7 +3,7 @@
 //! All cells would be too much for one page. The one that is shown is the most doubtful: with most rows that are unstable,
 //! bimodal or inconclusive, and of several the largest.
 
-use super::super::{RowReport, Status, units};
+use super::super::{RowReport, units};
 use super::plot::{ACROSS, Axis, Plot, UPWARD};
 use super::scale::{Scale, Spread};
 use super::series::{COLOURS, Subject};
@@ -39,7 +39,7 @@ fn cell<'a>(subject: &Subject<'a>) -> Option<Vec<&'a RowReport>> {
     };
     let with_samples = |cell: Vec<&'a RowReport>| -> Vec<&'a RowReport> {
         let is_shown = |row: &&RowReport| {
-            row.status == Status::Ok
+            row.status.has_figures()
                 && subject.is_main(row)
                 && row.mode != "end-to-end"
                 && samples(row).next().is_some()

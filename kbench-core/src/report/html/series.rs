@@ -1,6 +1,6 @@
 //! The rows of one kernel and element type, arranged for plots: what belongs on one line, and which lines belong together.
 
-use super::super::{DeviceReport, KernelReport, Report, RowReport, ScalingReport, Status};
+use super::super::{DeviceReport, KernelReport, Report, RowReport, ScalingReport};
 use crate::crossover::Crossover;
 use crate::environment::Environment;
 use crate::kernel::Mode;
@@ -160,7 +160,7 @@ impl<'a> Subject<'a> {
     pub(super) fn series(&self) -> Vec<Series<'a>> {
         let held = order::distinct(self.crossovers.iter().flat_map(|found| found.held.keys()));
         let mut series: Vec<Series<'a>> = Vec::new();
-        for row in self.rows().filter(|row| row.status == Status::Ok && row.work.is_some()) {
+        for row in self.rows().filter(|row| row.status.has_figures() && row.work.is_some()) {
             let values = held.iter().filter_map(|axis| Some((axis, row.axes.get(*axis)?)));
             let values: Vec<String> = values.map(|(axis, v)| format!("{axis}={v}")).collect();
             let (variant, held) = (self.position(&row.variant), values.join(","));

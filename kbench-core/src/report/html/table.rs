@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::super::row::UNCHECKED;
 use super::super::{Report, RowReport, Status, units};
 use super::text::{amount, count, escape, grouped, scaled};
 use super::throughput::Rate;
@@ -106,7 +107,7 @@ fn line(lines: &mut String, row: &RowReport, has_change: bool) {
         text(found.p_adjusted.map(units::probability)),
     ];
     // A reason takes the room of the figures that there are not.
-    if row.status == Status::Ok {
+    if row.status.has_figures() {
         for number in numbers {
             let _ = write!(lines, r#"<td class="num">{}"#, escape(&number));
         }
@@ -143,13 +144,14 @@ fn full_name(row: &RowReport) -> String {
 }
 
 fn verdict(row: &RowReport) -> String {
-    let span = if row.status == Status::Ok { "" } else { r#" colspan="6""# };
+    let span = if row.status.has_figures() { "" } else { r#" colspan="6""# };
     let reservation =
         row.reservation().map_or_else(String::new, |r| format!(" <small>{r}</small>"));
     let full = || row.verdict_in_full().unwrap_or_default();
     let (tone, words) = match (&row.status, row.judgement()) {
         (Status::Failed(_), _) => ("bad", row.status.to_string()),
         (Status::Skipped(_), _) => ("quiet", row.status.to_string()),
+        (Status::Unchecked(_), _) => ("bad", UNCHECKED.to_owned()),
         (Status::Ok, Some(Judgement::Faster)) => ("good", format!("▲ {}", full())),
         (Status::Ok, Some(Judgement::Slower)) => ("warn", format!("▼ {}", full())),
         (Status::Ok, None) if row.is_base => ("quiet", "base".to_owned()),

@@ -18,7 +18,7 @@ const VERDICTS: [(&str, &str, &str); 5] = [
 /// The section.
 pub(super) fn section(report: &Report, extent: &str) -> String {
     let all = || report.rows.iter().chain(&report.searched);
-    let measured = all().filter(|row| row.time_ns.is_some() && row.status == Status::Ok).count();
+    let measured = all().filter(|row| row.time_ns.is_some() && row.status.has_figures()).count();
     let failed = report.failed().count();
     let skipped = all().filter(|row| matches!(row.status, Status::Skipped(_))).count();
     let unstable = all().filter(|row| row.unstable).count();

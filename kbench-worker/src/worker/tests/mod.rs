@@ -495,18 +495,8 @@ impl Link for ScriptedLink<'_> {
 
 /// The only row of a cell is right.
 fn checked(cell: usize, ends: bool) -> Reply {
-    let (place, remarks) = (Place { cell, row: Some(0) }, Vec::new());
-    let (wrong, declined, errors, digest, checked_call) = (None, None, None, None, None);
-    Reply::Checked(CheckedReply {
-        place,
-        wrong,
-        declined,
-        ends,
-        errors,
-        remarks,
-        digest,
-        checked_call,
-    })
+    let place = Place { cell, row: Some(0) };
+    Reply::Checked(CheckedReply { place, ends, ..CheckedReply::default() })
 }
 
 fn all_are_right(request: &CheckRequest, hear: &mut dyn FnMut(Reply)) -> Result<Done, LinkError> {

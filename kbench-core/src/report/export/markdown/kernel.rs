@@ -44,7 +44,7 @@ fn shown(rows: &[RowReport]) -> impl Iterator<Item = &RowReport> {
 }
 
 fn line(row: &RowReport) -> String {
-    let is_timed = row.status == Status::Ok;
+    let is_timed = row.status.has_figures();
     let cell = |text: Option<String>| text.filter(|_| is_timed).unwrap_or_default();
     let comparison = &row.comparison;
     let ends = row.time_low_ns.zip(row.time_high_ns);
@@ -90,6 +90,7 @@ fn verdict(row: &RowReport) -> String {
     match (&row.status, row.verdict_in_full()) {
         (Status::Failed(_), _) => "**FAILED**".to_owned(),
         (Status::Skipped(_), _) => "skipped".to_owned(),
+        (Status::Unchecked(_), _) => "**unchecked**".to_owned(),
         (Status::Ok, Some(words)) => match row.reservation() {
             Some(reservation) => format!("{} ({reservation})", prose(&words)),
             None => prose(&words),
@@ -120,6 +121,9 @@ fn reasons(report: &Report, rows: &[RowReport]) -> String {
                 vec![format!("**FAILED**: {}", code(reason))],
                 format!("{} at {}", variant(row), prose(&row.size)),
             ),
+            Status::Unchecked(reason) => {
+                (vec![format!("**unchecked**: {}", code(reason))], code(&row.variant))
+            }
             Status::Ok => (row.remarks.iter().map(|r| prose(r)).collect(), code(&row.variant)),
         };
         for reason in reasons {

@@ -109,7 +109,7 @@ fn foot(report: &Report) -> String {
     let command: Vec<&str> = report.command.iter().map(String::as_str).collect();
     format!(
         "\n{} rows measured or checked, {} failed, {} skipped, {} filtered out. Run {} by {}\n",
-        count(|status| *status == Status::Ok),
+        count(Status::has_figures),
         report.failed().count(),
         count(|status| matches!(status, Status::Skipped(_))),
         report.filtered_out,
