@@ -59,29 +59,25 @@ fn pretty(report: &Report, style: Style) -> String {
 
 /// How many rows of every variant passed, kernel by kernel.
 fn passed(report: &Report) -> String {
-    let mut kernels: Vec<(&str, Vec<(&str, usize, usize)>)> = Vec::new();
-    for row in &report.rows {
-        let known = kernels.iter().position(|(kernel, _)| *kernel == row.kernel);
-        let kernel = known.unwrap_or_else(|| {
-            kernels.push((&row.kernel, Vec::new()));
-            kernels.len() - 1
-        });
-        let variants = &mut kernels[kernel].1;
-        let known = variants.iter().position(|(variant, ..)| *variant == row.variant);
-        let variant = known.unwrap_or_else(|| {
-            variants.push((&row.variant, 0, 0));
-            variants.len() - 1
-        });
-        variants[variant].1 += usize::from(row.status == Status::Ok);
-        variants[variant].2 += 1;
-    }
     let mut text = String::new();
-    for (kernel, variants) in kernels {
-        let of = |(variant, passed, all): (&str, usize, usize)| format!("{variant} {passed}/{all}");
-        let variants: Vec<String> = variants.into_iter().map(of).collect();
+    for kernel in in_order(report.rows.iter().map(|row| row.kernel.as_str())) {
+        let rows: Vec<&RowReport> = report.rows.iter().filter(|row| row.kernel == kernel).collect();
+        let variants =
+            in_order(rows.iter().map(|row| row.variant.as_str())).into_iter().map(|variant| {
+                let rows = rows.iter().filter(|row| row.variant == variant);
+                let passed = rows.clone().filter(|row| row.status == Status::Ok).count();
+                format!("{variant} {passed}/{}", rows.count())
+            });
+        let variants: Vec<String> = variants.collect();
         let _ = writeln!(text, "passed: {kernel}: {}", variants.join(", "));
     }
     text
+}
+
+/// Each name once, in the order of their first use.
+fn in_order<'r>(names: impl Iterator<Item = &'r str>) -> Vec<&'r str> {
+    let mut seen = HashSet::new();
+    names.filter(|name| seen.insert(*name)).collect()
 }
 
 fn terse(report: &Report, style: Style) -> String {
