@@ -4,7 +4,7 @@
 //! structs as well. Here text is read into a [`Value`], once for all types, and a struct is an object.
 
 use serde::Deserialize;
-use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, StrDeserializer};
 use serde::de::{
     DeserializeSeed, Deserializer, Error as _, Expected, MapAccess, SeqAccess, Unexpected, Visitor,
 };
@@ -96,16 +96,20 @@ impl<'de> Deserializer<'de> for Reader<'de> {
         visitor.visit_seq(items)
     }
 
-    /// An enum is a word: no message has one with content.
+    /// An enum is a word, or an object of one field: the word with its content.
     fn deserialize_enum<V: Visitor<'de>>(
         self,
         _: &'static str,
         _: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value> {
-        match self.0.as_str() {
-            Some(word) => visitor.visit_enum(StrDeserializer::new(word)),
-            None => Err(mismatch(self.0, &visitor)),
+        match self.0 {
+            Value::String(word) => visitor.visit_enum(StrDeserializer::new(word)),
+            Value::Object(_) => {
+                let fields = self.fields(&visitor)?;
+                visitor.visit_enum(MapAccessDeserializer::new(fields))
+            }
+            _ => Err(mismatch(self.0, &visitor)),
         }
     }
 
@@ -183,6 +187,7 @@ mod tests {
     enum Colour {
         DarkRed,
         Green,
+        Shade(u8),
     }
 
     #[derive(Debug, PartialEq, Deserialize)]
@@ -209,7 +214,7 @@ mod tests {
 
     const TEXT: &str = r#"{
         "small": 7, "large": 18446744073709551615, "negative": -3, "real": 0.1, "whole": 2, "word": "a", "text": "\u00e4\n",
-        "yes": true, "path": "/tmp", "colours": ["dark_red", null, "green"], "wrapped": -4, "none": null, "other": [{"a": 1}]
+        "yes": true, "path": "/tmp", "colours": ["dark_red", null, "green", {"shade": 3}], "wrapped": -4, "none": null, "other": [{"a": 1}]
     }"#;
 
     /// What both readers make of a text.
@@ -222,7 +227,10 @@ mod tests {
         let value = parse(TEXT).expect("JSON");
         let [here, there] = both(&value, TEXT).map(|read| read.expect("everything"));
         assert_eq!(here, there);
-        assert_eq!(here.colours, [Some(Colour::DarkRed), None, Some(Colour::Green)]);
+        assert_eq!(
+            here.colours,
+            [Some(Colour::DarkRed), None, Some(Colour::Green), Some(Colour::Shade(3))]
+        );
     }
 
     #[test]
@@ -238,7 +246,9 @@ mod tests {
             ("\"a\"", "5"),
             ("\"green\"", "\"blue\""),
             ("\"green\"", "1"),
-            ("[\"dark_red\", null, \"green\"]", "{}"),
+            ("[\"dark_red\", null, \"green\", {\"shade\": 3}]", "{}"),
+            ("{\"shade\": 3}", "{\"shade\": -3}"),
+            ("{\"shade\": 3}", "{}"),
             ("\"yes\": true", "\"yes\": 1"),
             ("\"small\": 7, ", ""),
         ] {

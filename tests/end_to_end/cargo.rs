@@ -174,7 +174,7 @@ fn cargo_test_fails_with_code_100_on_a_wrong_variant() {
     run.assert_stdout("test downstream::scale/scale/f32/n=256 ... ok");
     run.assert_stdout("test downstream::scale/inexact/f32/n=256 ... FAILED");
     run.assert_stdout("---- downstream::scale/unwritten/f32/n=256 ----");
-    run.assert_stdout("passed: downstream::scale: scale 1/1, scale_rayon 1/1, inexact 0/1");
+    run.assert_stdout("passed: downstream::scale: scale 2/2, scale_rayon 2/2,");
     let unchecked = run_test("faulty", &["opaque/"]);
     unchecked.assert_code(100);
     unchecked.assert_stdout("test faulty::opaque/does_nothing/f32/n=256 ... FAILED");

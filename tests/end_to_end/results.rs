@@ -106,11 +106,11 @@ fn a_run_is_kept_and_becomes_a_baseline_whose_executable_is_measured_beside_the_
 
     let listed = home.bench("gate", &["--list-baselines"]);
     listed.assert_stdout("2 baselines in");
-    listed.assert_stdout("  next: gate\n");
+    listed.assert_stdout("  next: downstream.gate\n");
     let target = home.bench("kernels", &["--quick", "--variant", "scale", "--baseline", "main"]);
     target.assert_code(0);
     target.assert_stderr(
-        "nothing is compared: the baseline `main` has no run of `kernels`; it has: gate",
+        "nothing is compared: the baseline `main` has no run of `downstream.kernels`; it has: downstream.gate",
     );
     let history = home.bench("gate", &["--history", "--kernel", "planted"]);
     history.assert_code(0);
