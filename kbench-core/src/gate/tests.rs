@@ -100,3 +100,44 @@ fn a_summary_has_the_verdict_first_and_names_stay_text() {
     let passing = summary(&run(&[]), Some(&Ruling::default()));
     assert!(passing.starts_with("### kbench: ✅ 0 rows measured"), "{passing}");
 }
+
+/// A run beside a baseline of which some rows are gone.
+fn beside(changes: &[(&str, [f64; 3])], gone: &[&str]) -> Report {
+    let baseline = BaselineReport {
+        name: "main".into(),
+        run: "earlier".into(),
+        started: 0,
+        git_commit: None,
+        method: crate::report::Method::Interleaved,
+        reason: None,
+        gone: gone.iter().map(|&key| key.into()).collect(),
+        fresh: Vec::new(),
+        shifts: Vec::new(),
+    };
+    Report { baseline: Some(baseline), ..run(changes) }
+}
+
+#[test]
+fn a_gate_that_compares_less_than_the_baseline_has_fails() {
+    let same = ("equivalent", [0.0, 0.0, 0.0]);
+    let blocked = |report: &Report| Policy::judge(&"5%".parse().expect("fine"), report).blocked;
+    assert_eq!(blocked(&beside(&[same], &[])), [""; 0]);
+    let [gone] = &blocked(&beside(&[same], &["a::b/c/f32/n=1"]))[..] else { panic!("not one") };
+    assert!(
+        gone.ends_with("n=1: not compared, it is in the baseline and not in this run"),
+        "{gone}"
+    );
+
+    let mut lost = beside(&[same, same], &[]);
+    lost.rows[1].change = ChangeReport::default();
+    let [line] = &blocked(&lost)[..] else { panic!("not one") };
+    assert!(line.ends_with("not compared, see its remark"), "{line}");
+    let fresh = lost.rows[1].key().to_string();
+    lost.baseline.as_mut().expect("one").fresh.push(fresh);
+    assert_eq!(blocked(&lost), [""; 0], "the baseline does not have it");
+
+    let mut nothing = beside(&[same], &[]);
+    nothing.rows[0].change = ChangeReport::default();
+    let [line] = &blocked(&nothing)[..] else { panic!("not one") };
+    assert_eq!(line, "nothing was compared with `main`: no row is in both");
+}
