@@ -5,7 +5,7 @@ use syn::{
     Attribute, Expr, ExprPath, GenericArgument, Ident, LitStr, Path, ReturnType, Type, Visibility,
 };
 
-use crate::parse::{Closure, ExpectationOption, Formula, Values};
+use crate::parse::{Closure, ExpectationOption, Formula, Regimes, Values};
 use crate::tuning::Tuning;
 
 /// What becomes of one attribute.
@@ -34,6 +34,8 @@ pub(crate) enum Role {
 pub(crate) struct Kernel {
     /// The name of the type by which `of` finds it.
     pub(crate) marker: Ident,
+    /// The regimes in which it is checked.
+    pub(crate) regimes: Option<Regimes>,
     pub(crate) axes: Vec<Ident>,
     pub(crate) sizes: Sizes,
     pub(crate) inputs: Inputs,

@@ -70,6 +70,8 @@ fn methods(hidden: &TokenStream, fields: &[(Member, &Type)]) -> TokenStream {
     let failure = shared("failure", quote!());
     let declined = shared("declined", quote!());
     let uncompared = shared("uncompared", quote!(types));
+    let each_numbers = unique("each_numbers", quote!(visit));
+    let relocate = unique("relocate", quote!(pages));
     let usize = quote!(::core::primitive::usize);
     let text = quote!(#hidden::Option<#hidden::String>);
     quote! {
@@ -121,6 +123,14 @@ fn methods(hidden: &TokenStream, fields: &[(Member, &Type)]) -> TokenStream {
         fn uncompared(&self, types: &mut #hidden::Vec<&'static ::core::primitive::str>) {
             let _ = &types;
             #(#uncompared;)*
+        }
+        fn each_numbers(&mut self, visit: &mut dyn ::core::ops::FnMut(&mut dyn #hidden::NumbersMut)) {
+            let _ = &visit;
+            #(#each_numbers;)*
+        }
+        fn relocate(&mut self, pages: &mut #hidden::Pages) {
+            let _ = &pages;
+            #(#relocate;)*
         }
     }
 }

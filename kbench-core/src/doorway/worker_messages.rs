@@ -62,6 +62,7 @@ fn control(replies: &[Reply]) {
         launcher: &script,
         device: DeviceRequest::default(),
         timeout: USUAL_TIMEOUT,
+        regimes: None,
     };
     let checked = checks.check(&plan, &places, Coverage::EverySize, 1, &mut ());
     assert_eq!(checked.len(), places.len());
@@ -70,16 +71,7 @@ fn control(replies: &[Reply]) {
 /// Measures with workers that say what is in a script, and reports.
 fn measure(plan: Plan, launcher: &dyn Launcher, past: &[Vec<bool>], isolation: Isolation) {
     let effort = Effort { budget: Budget::Fixed(Duration::from_millis(20)), ..Effort::quick() };
-    let right = || {
-        CheckedRow::from(Check {
-            outcome: Ok(()),
-            errors: None,
-            remarks: Vec::new(),
-            unchecked: None,
-            digest: None,
-            checked_call: None,
-        })
-    };
+    let right = || CheckedRow::from(Check::passed());
     let checked: Vec<Vec<CheckedRow>> =
         plan.cells.iter().map(|cell| cell.rows.iter().map(|_| right()).collect()).collect();
     let assignment = Assignment {

@@ -56,6 +56,12 @@ pub(super) const FLAGS: &[Flag] = &[
         "check and measure nothing (the default of bench targets without --bench)",
     ),
     switch("full", Group::Mode, "with --test: check every selected size, however long that takes"),
+    option(
+        "regimes",
+        "NAME,...",
+        Group::Mode,
+        "check on these kinds of data alone besides the usual ones, as a failure names them (or: none)",
+    ),
     switch("list", Group::Mode, "list what is selected; runs nothing"),
     switch("list-kernels", Group::Mode, "list kernels with their types and variants"),
     switch("list-sizes", Group::Mode, "list kernels with their sizes"),

@@ -22,6 +22,7 @@ use crate::measure::{Budget, Effort, Isolation};
 use crate::plan::{Ignored, nearest};
 use crate::report::{Style, TestFormat};
 use crate::store::check_name;
+use crate::value::Regime;
 use crate::worker::{DeviceRequest, USUAL_TIMEOUT};
 use crate::{DEFAULT_SEED, Workers};
 
@@ -110,6 +111,7 @@ impl Options {
                     off: arguments.is_on("no-gpu"),
                 },
                 timeout: arguments.last("timeout", duration::parse)?.unwrap_or(USUAL_TIMEOUT),
+                regimes: arguments.last("regimes", regimes)?,
                 seed: arguments.last("seed", whole::<u64>)?.unwrap_or(DEFAULT_SEED),
                 order_seed: arguments.last("order-seed", whole::<u64>)?,
                 rules: Rules {
@@ -208,6 +210,23 @@ fn modes(arguments: &Arguments) -> Vec<kernel::Mode> {
     let all = kernel::Mode::OF_DEVICE;
     let named: Vec<_> = all.into_iter().filter(|mode| arguments.is_on(mode.name())).collect();
     if named.is_empty() { all.to_vec() } else { named }
+}
+
+/// `large,ties`, `all` or `none`.
+fn regimes(text: &str) -> Result<Vec<Regime>, String> {
+    let known = || Regime::AUTOMATIC.into_iter().chain(Regime::ON_REQUEST);
+    match text {
+        "all" => return Ok(known().collect()),
+        "none" => return Ok(Vec::new()),
+        _ => {}
+    }
+    let regime = |name: &str| {
+        Regime::of_name(name.trim()).ok_or_else(|| {
+            let names: Vec<&str> = known().map(Regime::name).collect();
+            format!("`{name}` is no regime; there are all, none, {}", names.join(", "))
+        })
+    };
+    text.split(',').map(regime).collect()
 }
 
 fn mode(arguments: &Arguments, default: DefaultMode) -> Mode {

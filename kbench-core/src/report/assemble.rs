@@ -9,7 +9,7 @@ use super::{
     ChangeReport, CheckReport, ComparisonReport, CrossoverContext, DeviceRow, RawSamples,
     RowReport, ScalingContext, Status, units,
 };
-use crate::check::{CheckedRow, Standing};
+use crate::check::{CheckedRow, Mutations, Standing};
 use crate::crossover::Origin;
 use crate::cuda::Ceilings;
 use crate::infer::{
@@ -323,7 +323,8 @@ impl Finding<'_> {
     }
 
     fn check(&self) -> CheckReport {
-        let errors = self.checked.check.as_ref().and_then(|check| check.errors.as_ref());
+        let check = self.checked.check.as_ref();
+        let errors = check.and_then(|check| check.errors.as_ref());
         let worst = errors.and_then(|errors| errors.worst.as_ref());
         CheckReport {
             error: errors.map(|errors| errors.norm),
@@ -331,6 +332,8 @@ impl Finding<'_> {
             worst: worst.map(|worst| format!("{}[{}]", worst.output, worst.index)),
             tolerance: errors.map(|errors| errors.tolerance),
             reference: self.cell.kernel.reference.map(str::to_owned),
+            checked: check.map(|check| check.coverage.to_string()).filter(|text| !text.is_empty()),
+            mutation_score: check.and_then(|check| check.mutations.as_ref()).map(Mutations::score),
         }
     }
 
@@ -512,7 +515,8 @@ mod tests {
         let device = DeviceRequest::default();
         let launcher = SameProcess(&registry);
         let timeout = USUAL_TIMEOUT;
-        let mut checks = WorkerChecks { launcher: &launcher, device: device.clone(), timeout };
+        let mut checks =
+            WorkerChecks { launcher: &launcher, device: device.clone(), timeout, regimes: None };
         let checked = check_plan(&plan, Coverage::EverySize, 1, &Ok(()), &mut checks, &mut ());
         let effort = Effort { samples: Some(samples), ..Effort::quick() };
         let assignment = Assignment {

@@ -270,6 +270,12 @@ pub struct CheckReport {
     pub tolerance: Option<f64>,
     /// What it was compared with.
     pub reference: Option<String>,
+    /// Under which circumstances it was checked besides at its size.
+    #[serde(default)]
+    pub checked: Option<String>,
+    /// The share of mistakes in the expected results that the comparison notices.
+    #[serde(default)]
+    pub mutation_score: Option<f64>,
 }
 
 /// Whether a row has figures.

@@ -22,6 +22,7 @@ use crate::plan::{Cell, Plan, PlanError, Row, Selection};
 use crate::registry::{EnlistError, RegisteredKernel, Registry, RegistryError};
 use crate::report::{Report, RowKey, Status};
 use crate::system::interrupted;
+use crate::value::Regime;
 use crate::watch::{Planned, Watch};
 use crate::worker::{
     DeviceRequest, Duet, ForeignRequest, Launcher, SameProcess, USUAL_TIMEOUT, WorkerChecks,
@@ -48,6 +49,8 @@ pub struct Configuration {
     pub device: DeviceRequest,
     /// How long a call of a kernel may take, and one of its `inputs` or its reference.
     pub timeout: Duration,
+    /// Kinds of data on which variants are checked besides the usual ones; all that their kernels name when absent.
+    pub regimes: Option<Vec<Regime>>,
     /// Seed of the data.
     pub seed: u64,
     /// Seed of the order of samples and of the placement of data; none for one that differs from run to run.
@@ -98,6 +101,7 @@ impl Default for Configuration {
             modes: Mode::OF_DEVICE.to_vec(),
             device: DeviceRequest::default(),
             timeout: USUAL_TIMEOUT,
+            regimes: None,
             seed: DEFAULT_SEED,
             order_seed: None,
             rules: Rules::default(),
@@ -401,7 +405,9 @@ impl Configuration {
 
     /// Checks by workers.
     fn checks<'a>(&self, launcher: &'a dyn Launcher) -> WorkerChecks<'a> {
-        WorkerChecks { launcher, device: self.device.clone(), timeout: self.timeout }
+        let Configuration { device, timeout, regimes, .. } = self;
+        let (device, timeout, regimes) = (device.clone(), *timeout, regimes.clone());
+        WorkerChecks { launcher, device, timeout, regimes }
     }
 
     /// Which rows of a plan the older build has.

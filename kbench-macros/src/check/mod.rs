@@ -23,7 +23,8 @@ pub(crate) use condition::text;
 pub(crate) use function::{pointee, referent};
 
 /// Options that describe the operation and not one implementation of it.
-const OF_THE_KERNEL: [&str; 6] = ["sizes", "inputs", "work", "reference", "in_place", "marker"];
+const OF_THE_KERNEL: [&str; 7] =
+    ["sizes", "inputs", "work", "reference", "in_place", "marker", "regimes"];
 /// The runtime's traits for tuples end here.
 const MOST_PARAMETERS: usize = 12;
 
@@ -165,6 +166,7 @@ fn kernel(
         inputs: inputs::inputs(options, item, function, &axes, errors),
         work: options.work.take(),
         reference: options.reference.take(),
+        regimes: options.regimes.take(),
         in_place: in_place(options, function, errors),
         valid: options.valid.take().map(|valid| condition::condition(valid, &axes, errors)),
         axes: axes.names().to_vec(),

@@ -9,7 +9,7 @@ use super::owned::{is_view, owned};
 use super::{Expansion, at, ours};
 use crate::check::{referent, text};
 use crate::model::{Access, Function, Gives, InPlace, Inputs, Kernel, Parameter, Sizes};
-use crate::parse::Values;
+use crate::parse::{Regimes, Values};
 
 /// A braced struct, usually of the function's name: it lives in the type namespace alone, and a `use` of the function brings
 /// both.
@@ -132,6 +132,14 @@ impl<'a> Expansion<'a> {
         let reference =
             model.reference.as_ref().map(|path| text(path.to_token_stream()).replace(' ', ""));
         let reference = self.option(reference);
+        let regimes = model.regimes.as_ref().map(|Regimes { names, reason }| {
+            quote_spanned!(*site=> #hidden::Regimes { names: &[#(#names),*], reason: #reason })
+        });
+        let regimes = self.option(regimes);
+        let has_fixed_outputs = registration.function.data().all(|parameter| {
+            let is_fixed = |kind: &Type| matches!(kind, Type::Slice(_) | Type::Array(_));
+            parameter.access != Access::Write || referent(&parameter.kind).is_some_and(is_fixed)
+        });
         let (location, sizes, tolerance) =
             (self.location(), self.sizes(&model.sizes), self.tolerance());
         quote_spanned! {*site=>
@@ -148,6 +156,8 @@ impl<'a> Expansion<'a> {
                 in_place: #hidden::InPlace::#in_place,
                 tolerance: #tolerance,
                 reference: #reference,
+                regimes: #regimes,
+                has_fixed_outputs: #has_fixed_outputs,
                 definition: &#hidden::Erased::<Self>::NEW,
             };
         }

@@ -4,6 +4,7 @@
 
 mod expectation;
 mod formula;
+mod regimes;
 mod sizes;
 mod types;
 
@@ -19,10 +20,11 @@ use syn::{
 use crate::errors::{Errors, quoted, suggestion};
 pub(crate) use expectation::{ExpectationOption, Metric};
 pub(crate) use formula::{Closure, Formula, ungrouped};
+pub(crate) use regimes::Regimes;
 pub(crate) use sizes::{AxisValue, Shape, ShapeSize, SizesOption, Values};
 pub(crate) use types::TypesEntry;
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "name",
     "sizes",
     "inputs",
@@ -36,6 +38,7 @@ const NAMES: [&str; 19] = [
     "types",
     "ignore",
     "marker",
+    "regimes",
     "of",
     "serial",
     "parallel",
@@ -64,6 +67,7 @@ pub(crate) struct Options {
     pub(crate) ignore: Option<String>,
     /// The name of the kernel's marker type.
     pub(crate) marker: Option<Ident>,
+    pub(crate) regimes: Option<Regimes>,
     pub(crate) of: Option<Path>,
     pub(crate) threshold: Option<Expr>,
     pub(crate) valid: Option<Expr>,
@@ -168,6 +172,7 @@ impl Options {
             "marker" => self.marker = Some(value(keyword, input)?),
             "of" => self.of = Some(kernel_path(equals(keyword, input)?)?),
             CRATE => self.krate = Some(module_path(keyword, input)?),
+            "regimes" => self.regimes = Some(regimes::parse(equals(keyword, input)?)?),
             "types" => self.types = Some(types::parse(equals(keyword, input)?)?),
             "expect" => self.expect = expectation::parse(equals(keyword, input)?, errors)?,
             "in_place" => self.in_place = Some(in_place(input)?),

@@ -7,19 +7,113 @@ use serde::{Deserialize, Serialize};
 use super::Reason;
 use super::exercise::Expected;
 
-/// One element may be off by this much more than the whole: the largest of many deviations is several standard
-/// deviations out, and the norm is about one.
+/// The norm is about one standard deviation, and the largest of many deviations is several out: so much further off than the norm
+/// may one element be.
 const ELEMENT_SLACK: f64 = 10.0;
 
-/// Rounding errors that a default tolerance grants per step of a reduction; they add up like a random walk.
-const ROUNDINGS: f64 = 8.0;
+/// The same where the author has given a tolerance, which has room already.
+const GIVEN_SLACK: f64 = 6.0;
 
-/// The relative tolerance when the attribute gives none: 8·u·√r for round-off u and r terms per output element, at least 1.
+/// Rounding errors that are granted to a result, and per step of a reduction, where they add up like a random walk.
+const ROUNDINGS: f64 = 4.0;
+
+/// How much more than by an error of their last place results may change with their inputs: intermediate results are rounded
+/// as inputs are.
+const CONDITIONING: f64 = 2.0;
+
+/// Sums of numbers with fewer digits are made with as many as `f32` has.
+const SUM_ROUNDOFF: f64 = 5.960_464_477_539_063e-8;
+
+/// By how much one output of a variant may be off.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Limits {
+    /// The rounding error of its type; 0 for exact ones.
+    roundoff: f64,
+    /// On how many inputs an element depends.
+    terms: f64,
+    /// What its author grants, relative to the magnitude of the output.
+    given: Option<f64>,
+    /// Relative rounding error of a reduction of its length.
+    sums: f64,
+    /// How many times as large as by one rounding the errors of intermediate results are.
+    steps: f64,
+    /// By how much an error in the last place of the inputs changes it, where that is not known element by element.
+    condition: f64,
+    /// What is granted in any case: the relative error of another function that is known to be right.
+    floor: f64,
+}
+
+impl Limits {
+    /// Those of an output whose elements depend on so many inputs each.
+    pub(super) fn of(roundoff: f64, terms: f64, condition: f64) -> Self {
+        // Work that is no number, or less than an operation per element, says nothing about rounding.
+        let root = terms.max(1.0).sqrt();
+        let (sums, steps) = (root * roundoff.min(SUM_ROUNDOFF), 1.0 + root * sum_share(roundoff));
+        Limits { roundoff, terms, given: None, sums, steps, condition, floor: 0.0 }
+    }
+
+    /// The same where its author grants something else.
+    pub(super) fn or_given(self, given: Option<f64>) -> Self {
+        Limits { given, ..self }
+    }
+
+    /// The same where so much is granted in any case.
+    pub(super) fn at_least(self, floor: f64) -> Self {
+        Limits { floor, ..self }
+    }
+
+    pub(super) fn roundoff(&self) -> f64 {
+        self.roundoff
+    }
+
+    /// On how many inputs an element depends.
+    pub(super) fn terms(&self) -> f64 {
+        self.terms
+    }
+
+    /// For the norm, where inputs that are off in their last place give such an error.
+    fn norm(&self, spread: f64) -> f64 {
+        let own = match self.given {
+            Some(given) => given * self.amplification(spread),
+            None if self.roundoff == 0.0 => 0.0,
+            None => ROUNDINGS * (self.roundoff + self.sums) + CONDITIONING * self.steps * spread,
+        };
+        own.max(self.floor)
+    }
+
+    /// For an element, where the magnitude of all, and the error by inputs that are off in their last place, are known.
+    fn element(&self, expected: f64, magnitude: f64, spread: f64) -> f64 {
+        let own = match self.given {
+            Some(given) => {
+                GIVEN_SLACK * given * magnitude * self.amplification(ratio(spread, magnitude))
+            }
+            None if self.roundoff == 0.0 => 0.0,
+            None => {
+                ROUNDINGS * (self.roundoff * expected.abs() + ELEMENT_SLACK * self.sums * magnitude)
+                    + CONDITIONING * self.steps * spread
+            }
+        };
+        own.max(ELEMENT_SLACK * self.floor * magnitude)
+    }
+
+    /// How much more sensitive than usual results are; a given tolerance is one for usual data.
+    fn amplification(&self, spread: f64) -> f64 {
+        let is_more = self.condition > 0.0 && spread.is_finite();
+        if is_more { (spread / self.condition).max(1.0) } else { 1.0 }
+    }
+}
+
+/// The rounding error of a sum as a share of that of its type.
+fn sum_share(roundoff: f64) -> f64 {
+    if roundoff > 0.0 { roundoff.min(SUM_ROUNDOFF) / roundoff } else { 0.0 }
+}
+
+/// The relative tolerance for the norm when the attribute gives none, for well-conditioned results: 4·(u + v·√r) for round-off u,
+/// r inputs per output element, and v the round-off of sums, which is that of `f32` for smaller types.
 ///
 /// Exact types (u = 0) must agree exactly.
 pub fn default_tolerance(roundoff: f64, terms: f64) -> f64 {
-    // Work that is no number, or less than an operation per element, says nothing about rounding.
-    ROUNDINGS * roundoff * terms.max(1.0).sqrt()
+    Limits::of(roundoff, terms, 0.0).norm(0.0)
 }
 
 /// Distance between a result and what it should be, for the output that is furthest off.
@@ -31,8 +125,11 @@ pub struct ErrorFigures {
     pub maximum: f64,
     /// Where the largest is.
     pub worst: Option<WorstElement>,
-    /// The relative tolerance for the norm; a single element may be off by ten times that.
+    /// The relative tolerance for the norm.
     pub tolerance: f64,
+    /// The largest |got − expected| as a share of what is granted to its element.
+    #[serde(default)]
+    pub share: f64,
 }
 
 /// The element that is furthest off.
@@ -51,12 +148,12 @@ pub struct WorstElement {
 impl ErrorFigures {
     /// Whether both figures are within the tolerance.
     pub fn pass(&self) -> bool {
-        self.norm <= self.tolerance && self.maximum <= ELEMENT_SLACK * self.tolerance
+        self.norm <= self.tolerance && self.share <= 1.0
     }
 
     /// How much of the tolerance is used up: more than 1 when it fails.
     pub(super) fn severity(&self) -> f64 {
-        ratio(self.norm, self.tolerance).max(ratio(self.maximum, ELEMENT_SLACK * self.tolerance))
+        ratio(self.norm, self.tolerance).max(self.share)
     }
 }
 
@@ -75,28 +172,27 @@ impl fmt::Display for ErrorFigures {
 }
 
 /// Whether zeros would pass, or nothing that is expected is a number: then the comparison tells nothing.
-pub(super) fn zeros_pass(expected: &Expected, tolerances: &[f64]) -> bool {
-    let finite = expected.parts.iter().flatten().any(|element| element.is_finite());
-    let parts = expected.parts.iter().zip(&expected.scales).zip(tolerances);
-    !finite
-        || parts.into_iter().all(|((elements, scale), tolerance)| {
-            // One element that is far from zero is enough, and most are.
-            let is_near = |element: &f64| {
-                let relative = ratio(element.abs(), element.abs().max(*scale));
-                element.is_finite() && relative <= ELEMENT_SLACK * tolerance
-            };
-            let zeros = || elements.iter().map(|_| 0.0);
-            let compared = || compare_part("zeros", zeros(), elements, *scale, *tolerance);
-            elements.iter().all(is_near) && compared().is_ok_and(|errors| errors.pass())
-        })
+pub(super) fn zeros_pass(expected: &Expected, limits: &[Limits]) -> bool {
+    let is_finite = expected.parts.iter().flatten().any(|element| element.is_finite());
+    let zeros = |part: usize| {
+        let of = Part { name: "zeros", expected, part, limits: limits[part] };
+        // One element that is far from zero is enough, and most are.
+        let is_near = |(index, element): (usize, &f64)| {
+            element.is_finite() && element.abs() <= of.granted(index)
+        };
+        let elements = &expected.parts[part];
+        elements.iter().enumerate().all(is_near)
+            && of.compare(elements.iter().map(|_| 0.0)).is_ok_and(|errors| errors.pass())
+    };
+    !is_finite || (0..expected.parts.len()).all(zeros)
 }
 
-/// Compares all outputs, each with its own tolerance; gives the figures of the one that is furthest off.
+/// Compares all outputs, each within its own limits; gives the figures of the one that is furthest off.
 pub(super) fn compare(
     names: &[&str],
     got: &[Vec<f64>],
     expected: &Expected,
-    tolerances: &[f64],
+    limits: &[Limits],
 ) -> Result<ErrorFigures, Reason> {
     if got.len() != expected.parts.len() {
         let (got, expected) = (got.len(), expected.parts.len());
@@ -105,52 +201,85 @@ pub(super) fn compare(
     let mut furthest: Option<ErrorFigures> = None;
     for (part, got) in got.iter().enumerate() {
         let name = names.get(part).map_or_else(|| format!("output {part}"), ToString::to_string);
-        let (elements, scale) = (&expected.parts[part], expected.scales[part]);
-        let figures = compare_part(&name, got.iter().copied(), elements, scale, tolerances[part])?;
+        let of = Part { name: &name, expected, part, limits: limits[part] };
+        let figures = of.compare(got.iter().copied())?;
         if furthest.as_ref().is_none_or(|worst| figures.severity() > worst.severity()) {
             furthest = Some(figures);
         }
     }
-    let nothing = ErrorFigures { norm: 0.0, maximum: 0.0, worst: None, tolerance: 0.0 };
+    let nothing = ErrorFigures { norm: 0.0, maximum: 0.0, worst: None, tolerance: 0.0, share: 0.0 };
     Ok(furthest.unwrap_or(nothing))
 }
 
-fn compare_part(
-    name: &str,
-    got: impl ExactSizeIterator<Item = f64>,
-    expected: &[f64],
-    scale: f64,
-    tolerance: f64,
-) -> Result<ErrorFigures, Reason> {
-    if got.len() != expected.len() {
-        let (got, expected) = (got.len(), expected.len());
-        return Err(Reason::Length { output: name.to_owned(), got, expected });
+/// One output, and what is expected of it.
+struct Part<'a> {
+    name: &'a str,
+    expected: &'a Expected,
+    part: usize,
+    limits: Limits,
+}
+
+impl Part<'_> {
+    /// By how much an element may be off.
+    fn granted(&self, index: usize) -> f64 {
+        let (expected, scale) =
+            (self.expected.parts[self.part][index], self.expected.scales[self.part]);
+        let magnitude = expected.abs().max(scale);
+        let spread = match &self.expected.spread {
+            // Few sets of data may miss what happens at one element and not at the others.
+            Some(spread) => spread.parts[self.part][index].max(spread.roots[self.part] / 2.0),
+            None => self.limits.condition * magnitude,
+        };
+        self.limits.element(expected, magnitude, spread)
     }
-    let (mut squares, mut maximum, mut worst) = (0.0, 0.0f64, None);
-    for (index, (got, &expected)) in got.zip(expected).enumerate() {
-        if !got.is_finite() || !expected.is_finite() {
-            if got == expected || (got.is_nan() && expected.is_nan()) {
+
+    fn compare(&self, got: impl ExactSizeIterator<Item = f64>) -> Result<ErrorFigures, Reason> {
+        let (expected, scale) = (&self.expected.parts[self.part], self.expected.scales[self.part]);
+        let output = || self.name.to_owned();
+        if got.len() != expected.len() {
+            return Err(Reason::Length {
+                output: output(),
+                got: got.len(),
+                expected: expected.len(),
+            });
+        }
+        let (mut squares, mut maximum, mut share, mut worst) = (0.0, 0.0f64, 0.0f64, None);
+        for (index, (got, &expected)) in got.zip(expected).enumerate() {
+            if !got.is_finite() || !expected.is_finite() {
+                if got == expected || (got.is_nan() && expected.is_nan()) {
+                    continue;
+                }
+                return Err(Reason::NotFinite { output: output(), index, got, expected });
+            }
+            let difference = (got - expected).abs();
+            if difference == 0.0 {
                 continue;
             }
-            return Err(Reason::NotFinite { output: name.to_owned(), index, got, expected });
+            squares += difference * difference;
+            let magnitude = expected.abs().max(scale);
+            // Few elements are further off than all before them: the others cost no division.
+            if difference > maximum * magnitude {
+                maximum = ratio(difference, magnitude);
+            }
+            let granted = self.granted(index);
+            if worst.is_none() || difference > share * granted {
+                share = ratio(difference, granted);
+                worst = Some((index, got, expected));
+            }
         }
-        let difference = (got - expected).abs();
-        squares += difference * difference;
-        let magnitude = expected.abs().max(scale);
-        // Few elements are further off than all before them: the others cost no division.
-        if difference > maximum * magnitude {
-            maximum = ratio(difference, magnitude);
-            worst = Some((index, got, expected));
-        }
+        let worst = worst.map(|(index, got, expected)| WorstElement {
+            output: output(),
+            index,
+            got,
+            expected,
+        });
+        let norm = ratio(squares.sqrt(), scale * (expected.len() as f64).sqrt());
+        let condition = match &self.expected.spread {
+            Some(spread) => ratio(spread.roots[self.part], scale),
+            None => self.limits.condition,
+        };
+        Ok(ErrorFigures { norm, maximum, worst, tolerance: self.limits.norm(condition), share })
     }
-    let worst = worst.map(|(index, got, expected)| WorstElement {
-        output: name.to_owned(),
-        index,
-        got,
-        expected,
-    });
-    let norm = ratio(squares.sqrt(), scale * (expected.len() as f64).sqrt());
-    Ok(ErrorFigures { norm, maximum, worst, tolerance })
 }
 
 /// a / b, where nothing over nothing is no error and something over nothing is all wrong.
@@ -167,6 +296,7 @@ fn ratio(a: f64, b: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::check::exercise::Spread;
 
     fn expected(parts: &[&[f64]]) -> Expected {
         let scale = |part: &&[f64]| {
@@ -176,12 +306,16 @@ mod tests {
         Expected {
             parts: parts.iter().map(|part| part.to_vec()).collect(),
             scales: parts.iter().map(scale).collect(),
-            terms: 1.0,
+            spread: None,
         }
     }
 
+    fn given(tolerance: f64) -> Limits {
+        Limits::of(6e-8, 1.0, 0.0).or_given(Some(tolerance))
+    }
+
     fn figures(got: &[f64], wanted: &[f64]) -> ErrorFigures {
-        compare(&["y"], &[got.to_vec()], &expected(&[wanted]), &[1e-6]).expect("finite")
+        compare(&["y"], &[got.to_vec()], &expected(&[wanted]), &[given(1e-6)]).expect("finite")
     }
 
     #[test]
@@ -214,7 +348,7 @@ mod tests {
         let (nan, infinity) = (f64::NAN, f64::INFINITY);
         assert!(figures(&[nan, infinity, 1.0], &[nan, infinity, 1.0]).pass());
         for (got, wanted) in [(nan, 1.0), (infinity, 1.0), (1.0, nan), (-infinity, infinity)] {
-            let result = compare(&["y"], &[vec![got]], &expected(&[&[wanted]]), &[1.0]);
+            let result = compare(&["y"], &[vec![got]], &expected(&[&[wanted]]), &[given(1.0)]);
             assert!(matches!(result, Err(Reason::NotFinite { .. })), "{got} {wanted}");
         }
     }
@@ -224,7 +358,7 @@ mod tests {
         let wanted = expected(&[&[1.0, 2.0], &[777.0]]);
         let near = [vec![1.0, 2.0 + 1e-6], vec![777.0]];
         let off = [vec![1.0, 2.0], vec![778.0]];
-        let tolerances = [1e-2, 0.0];
+        let tolerances = [given(1e-2), Limits::of(0.0, 1.0, 0.0)];
         assert!(
             compare(&["maximum", "index"], &near, &wanted, &tolerances).expect("finite").pass()
         );
@@ -236,8 +370,29 @@ mod tests {
     #[test]
     fn the_default_tolerance_grows_with_the_reduction_and_is_zero_for_integers() {
         assert_eq!(default_tolerance(0.0, 1e6), 0.0);
-        let (elementwise, reduction) =
-            (default_tolerance(6e-8, 1.0), default_tolerance(6e-8, 10_000.0));
-        assert!((reduction / elementwise - 100.0).abs() < 1e-9);
+        let of = |terms: f64| default_tolerance(SUM_ROUNDOFF, terms) / SUM_ROUNDOFF;
+        assert!((of(1.0) - 8.0).abs() < 1e-9 && (of(10_000.0) - 404.0).abs() < 1e-9);
+        // Long sums of numbers with few digits are made with more of them.
+        let half = default_tolerance(4.9e-4, 4096.0);
+        assert!(half < 0.005, "{half}");
+    }
+
+    #[test]
+    fn an_element_may_be_off_as_far_as_its_inputs_make_it() {
+        let limits = Limits::of(1e-9, 1.0, 0.0);
+        let spread = |spread: &[f64]| {
+            let roots = vec![0.0];
+            Expected {
+                spread: Some(Spread { parts: vec![spread.to_vec()], roots }),
+                ..expected(&[&[1.0, 1.0]])
+            }
+        };
+        let passes = |got: [f64; 2], spread: &Expected| {
+            let errors = compare(&["y"], &[got.to_vec()], spread, &[limits]).expect("finite");
+            errors.share <= 1.0
+        };
+        let sensitive = spread(&[1e-3, 0.0]);
+        assert!(passes([1.003, 1.0], &sensitive) && !passes([1.005, 1.0], &sensitive));
+        assert!(!passes([1.0, 1.003], &sensitive), "the other one is not");
     }
 }

@@ -1,8 +1,10 @@
 //! Data of one size, and what should come out of it.
 
-use super::{Origin, Reason, Wrong};
+use super::sensitivity::spread;
+use super::{Circumstance, Origin, Reason, Wrong};
 use crate::kernel::{Caller, CellData, Fault, KernelEntry, Outputs, Returned, VariantEntry, guard};
 use crate::plan::Size;
+use crate::value::{Regime, limits};
 
 /// Outputs with fewer elements than this may cancel to almost nothing by chance; their magnitude is then judged by a
 /// second set of data as well.
@@ -18,14 +20,37 @@ pub struct Expected {
     pub(super) parts: Vec<Vec<f64>>,
     /// The magnitude of every part, by which errors are measured.
     pub(super) scales: Vec<f64>,
-    /// Work per output element: the length of a reduction.
-    pub(super) terms: f64,
+    /// By how much its elements change when inputs do in their last places, where that was tried.
+    pub(super) spread: Option<Spread>,
+}
+
+/// By how much results change when inputs do in their last places.
+#[derive(Clone, Debug)]
+pub(super) struct Spread {
+    /// Of every element.
+    pub(super) parts: Vec<Vec<f64>>,
+    /// The root of the mean square of every part.
+    pub(super) roots: Vec<f64>,
 }
 
 impl Expected {
     /// Elements of all outputs.
     pub(super) fn elements(&self) -> usize {
         self.parts.iter().map(Vec::len).sum()
+    }
+
+    /// By how much an output changes when inputs do in their last places, relative to its magnitude.
+    pub(super) fn condition(&self, part: usize) -> f64 {
+        let root = self.spread.as_ref().map_or(0.0, |spread| spread.roots[part]);
+        if root > 0.0 && self.scales[part] > 0.0 { root / self.scales[part] } else { 0.0 }
+    }
+
+    /// Whether all of it can be told by a type with such a round-off: finite, and not below its smallest normal number.
+    pub(super) fn is_representable(&self, part: usize, roundoff: f64) -> bool {
+        let [smallest, largest] = limits(roundoff);
+        let (scale, is_exact) = (self.scales[part], roundoff == 0.0);
+        self.parts[part].iter().all(|element| element.abs() <= largest)
+            && (is_exact || scale == 0.0 || scale * roundoff >= smallest)
     }
 }
 
@@ -35,6 +60,28 @@ pub(super) struct Trial {
     pub(super) size: Size,
     pub(super) seed: u64,
     pub(super) origin: Origin,
+    pub(super) regime: Regime,
+}
+
+impl Trial {
+    /// What is wrong in it.
+    pub(super) fn wrong(&self, kernel: &KernelEntry, reason: Reason) -> Wrong {
+        Wrong {
+            reason,
+            size: self.size.name(kernel.axes),
+            seed: self.seed,
+            origin: self.origin,
+            circumstance: Circumstance::of(self.regime),
+        }
+    }
+}
+
+/// The length of a reduction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Terms {
+    pub(super) terms: f64,
+    /// Whether the author says so.
+    pub(super) is_given: bool,
 }
 
 /// Data of one trial with what should come out of it, if anything can tell.
@@ -43,6 +90,8 @@ pub(super) struct Exercise {
     pub(super) expected: Option<Expected>,
     /// Digest of all that must not change.
     pub(super) reads: u64,
+    /// Digest of the outputs as they were made.
+    pub(super) initial: u64,
     /// Inputs that hold the same number throughout.
     pub(super) constant_inputs: Vec<usize>,
 }
@@ -59,64 +108,65 @@ pub(super) struct Source {
 impl Source {
     /// Makes data and finds out what should come out of it.
     pub(super) fn exercise(&self, trial: &Trial) -> Result<Exercise, Wrong> {
-        let wrong = |reason| Wrong {
-            reason,
-            size: trial.size.name(self.kernel.axes),
-            seed: trial.seed,
-            origin: trial.origin,
-        };
-        let mut data = self.data(&trial.size, trial.seed).map_err(wrong)?;
+        let wrong = |reason| trial.wrong(self.kernel, reason);
+        let mut data = self.data(trial).map_err(wrong)?;
         if data.overlaps() {
             return Err(wrong(Reason::Aliased));
         }
-        let expected = self.expected(data.as_mut(), &trial.size, trial.seed).map_err(wrong)?;
-        let reads = data.reads_fingerprint();
         // Listed sizes can be large, and tell no more.
         let is_looked_at = trial.origin == Origin::Awkward;
-        let constant_inputs = if is_looked_at { data.constant_inputs() } else { Vec::new() };
-        Ok(Exercise { data, expected, reads, constant_inputs })
+        let initial = if is_looked_at { data.writes_fingerprint() } else { 0 };
+        let mut expected = self.expected(data.as_mut(), trial).map_err(wrong)?;
+        let reads = data.reads_fingerprint();
+        let constant_inputs = match trial.regime {
+            Regime::Usual if is_looked_at => data.constant_inputs(),
+            _ => Vec::new(),
+        };
+        if let (true, Some(expected)) = (is_looked_at, &mut expected) {
+            let spread = spread(self, trial, &expected.parts);
+            expected.spread = spread.map(|parts| Spread {
+                roots: parts.iter().map(|part| root_mean_square(part)).collect(),
+                parts,
+            });
+        }
+        Ok(Exercise { data, expected, reads, initial, constant_inputs })
     }
 
-    /// What should come out of data that was made for a size from a seed; `None` when nothing here can tell.
+    /// What should come out of the data of a trial; `None` when nothing here can tell.
     pub(super) fn expected(
         &self,
         data: &mut dyn CellData,
-        size: &Size,
-        seed: u64,
+        trial: &Trial,
     ) -> Result<Option<Expected>, Reason> {
         let Some(outputs) = self.outputs(data)? else { return Ok(None) };
         let mut scales: Vec<f64> =
             outputs.parts.iter().map(|part| root_mean_square(part)).collect();
         if outputs.parts.iter().any(|part| part.len() < FEW_ELEMENTS) {
-            let mut other = self.data(size, seed ^ OTHER_SEED)?;
+            let other = Trial { seed: trial.seed ^ OTHER_SEED, ..trial.clone() };
+            let mut other = self.data(&other)?;
             let other = self.outputs(other.as_mut())?.unwrap_or_default();
             for (scale, part) in scales.iter_mut().zip(&other.parts) {
                 *scale = scale.max(root_mean_square(part));
             }
         }
-        let work = self.work(size)?;
-        let elements = outputs.parts.iter().map(Vec::len).sum::<usize>().max(1);
-        // A reduction cannot be longer than its inputs, whatever `work` says. Counting them takes a while, and is not needed where
-        // there are as many even if each has eight bytes.
-        let longest = (work / elements as f64).max(1.0);
-        let fewest = ((data.read_bytes() + data.written_bytes()) / size_of::<u64>()) as f64;
-        let terms =
-            if longest <= fewest { longest } else { longest.min(data.elements() as f64).max(1.0) };
-        Ok(Some(Expected { parts: outputs.parts, scales, terms }))
+        Ok(Some(Expected { parts: outputs.parts, scales, spread: None }))
     }
 
-    fn work(&self, size: &Size) -> Result<f64, Reason> {
-        let work = guard(|| self.kernel.definition.work(&size.values))
-            .map_err(|fault| Reason::Definition { part: "`work`", fault })?;
-        Ok(work.or(size.product().map(|product| product as f64)).unwrap_or(1.0))
+    /// Inputs per output element, as `work` or the size says; no more than there are.
+    pub(super) fn terms(&self, size: &Size, elements: usize, inputs: usize) -> Terms {
+        let given = guard(|| self.kernel.definition.work(&size.values)).ok().flatten();
+        let work = given.or(size.product().map(|product| product as f64)).unwrap_or(1.0);
+        let terms = (work / elements.max(1) as f64).min(inputs as f64).max(1.0);
+        Terms { terms, is_given: given.is_some() }
     }
 
-    fn data(&self, size: &Size, seed: u64) -> Result<Box<dyn CellData>, Reason> {
-        guard(|| self.kernel.definition.data(&size.values, seed))
+    pub(super) fn data(&self, trial: &Trial) -> Result<Box<dyn CellData>, Reason> {
+        let Trial { size, seed, regime, .. } = trial;
+        guard(|| self.kernel.definition.data_in(*regime, &size.values, *seed))
             .map_err(|fault| Reason::Definition { part: "`inputs`", fault })
     }
 
-    fn outputs(&self, data: &mut dyn CellData) -> Result<Option<Outputs>, Reason> {
+    pub(super) fn outputs(&self, data: &mut dyn CellData) -> Result<Option<Outputs>, Reason> {
         let by_reference = guard(|| data.reference())
             .map_err(|fault| Reason::Definition { part: "the reference", fault })?;
         let (part, outputs) = match by_reference {

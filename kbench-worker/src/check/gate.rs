@@ -2,12 +2,15 @@
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::compare::{compare, default_tolerance, zeros_pass};
-use super::exercise::{Exercise, Expected, Source, Trial, all_outputs};
+use super::compare::{Limits, compare, zeros_pass};
+use super::exercise::{Exercise, Expected, Source, Terms, Trial, all_outputs};
+use super::sensitivity::Sensitivity;
 use super::{
-    Attempt, Check, CheckedCall, ErrorFigures, Origin, Part, Reason, Remark, Wrong, awkward_sizes,
+    Attempt, Check, CheckedCall, Circumstance, ErrorFigures, Mutations, Origin, Part, Reason,
+    Remark, Wrong, awkward_sizes,
 };
 use crate::kernel::{
     Caller, Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Mode, Returned, Routine,
@@ -15,10 +18,10 @@ use crate::kernel::{
 };
 use crate::plan::{Size, sizes_of};
 use crate::system::threads;
-use crate::value::{Element, Fingerprint, Plain, Poison};
+use crate::value::{Element, Fingerprint, Plain, Poison, Regime};
 
 /// After this long no further trial of a variant is begun: a kernel that takes seconds is not checked for minutes.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Trials in a row that each leave a thread running: then it is no pool that was started late.
 const MOST_LEAVING: usize = 3;
@@ -40,14 +43,11 @@ fn uncompared(kind: &str) -> String {
     )
 }
 
-/// A default tolerance above this lets mistakes pass that anybody would see.
-const LOOSE: f64 = 0.1;
-
 /// The checks of one kernel: data, expected results, and the rules by which variants are compared with them.
 pub struct Gate {
-    kernel: &'static KernelEntry,
-    source: Source,
-    seed: u64,
+    pub(super) kernel: &'static KernelEntry,
+    pub(super) source: Source,
+    pub(super) seed: u64,
     /// Where CUDA variants are called; none where they cannot be.
     device: Option<Caller>,
     /// Whether all threads of this process are a kernel's.
@@ -55,20 +55,33 @@ pub struct Gate {
     /// Round-off of what the kernel's own function returns, once somebody has asked.
     precision: OnceCell<Vec<f64>>,
     /// Data and expected results are made once and serve all variants.
-    exercises: HashMap<Trial, Result<Exercise, Wrong>>,
+    pub(super) exercises: HashMap<Trial, Result<Exercise, Wrong>>,
+    /// What results depend on, once somebody has asked.
+    sensitivity: OnceCell<Sensitivity>,
+    /// How far the own function is off in regimes; none where it is wrong or cannot be called.
+    pub(super) own_errors: HashMap<Trial, Option<f64>>,
+    /// Rounding errors of the types of all outputs of variants that were called.
+    pub(super) known_roundoffs: HashMap<*const VariantEntry, Vec<f64>>,
+    /// Pools from which parallel variants are called.
+    pub(super) pools: HashMap<usize, Arc<rayon::ThreadPool>>,
+    /// In which regimes variants are checked; in all that their kernels name when absent.
+    pub(super) regimes: Option<Vec<Regime>>,
 }
 
 /// Told of everything that is about to be called.
 pub type Tell<'a> = dyn FnMut(Attempt) + 'a;
 
 /// What the two calls of one exercise showed.
-struct Finding {
-    errors: Option<ErrorFigures>,
+pub(super) struct Finding {
+    pub(super) errors: Option<ErrorFigures>,
     /// Threads that the second call left running.
     left_threads: usize,
-    deterministic: bool,
+    pub(super) deterministic: bool,
     zeros_pass: bool,
     unknown: bool,
+    mutations: Option<Mutations>,
+    /// Rounding errors of the types of all outputs.
+    roundoffs: Vec<f64>,
     /// Of data and results, if both calls gave the same and it is right.
     digest: Option<u64>,
     /// The second call.
@@ -80,17 +93,17 @@ struct Finding {
 }
 
 /// One call of a variant, as the gate sees it.
-struct Called {
-    returned: Returned,
+pub(super) struct Called {
+    pub(super) returned: Returned,
     poisoned: Vec<Vec<usize>>,
-    fingerprint: u64,
-    roundoffs: Vec<f64>,
+    pub(super) fingerprint: u64,
+    pub(super) roundoffs: Vec<f64>,
     changed_input: bool,
-    seconds: f64,
+    pub(super) seconds: f64,
 }
 
 /// A routine with the place from which it is called.
-type Callable<'a> = (&'a dyn Routine, &'a Caller);
+pub(super) type Callable<'a> = (&'a dyn Routine, &'a Caller);
 
 /// A variant with the data that it was timed on.
 pub struct Timed<'a> {
@@ -167,8 +180,22 @@ impl Gate {
     ) -> Self {
         let source = Source { kernel, own_function, device: None };
         let (device, exercises) = (None, HashMap::new());
-        let precision = OnceCell::new();
-        Gate { kernel, source, seed, device, counts_threads: false, precision, exercises }
+        let (precision, sensitivity) = (OnceCell::new(), OnceCell::new());
+        let (own_errors, regimes, counts_threads) = (HashMap::new(), None, false);
+        Gate {
+            kernel,
+            source,
+            seed,
+            device,
+            counts_threads,
+            precision,
+            exercises,
+            sensitivity,
+            own_errors,
+            known_roundoffs: HashMap::new(),
+            pools: HashMap::new(),
+            regimes,
+        }
     }
 
     /// The same on a machine with a device, on which CUDA variants are called.
@@ -183,7 +210,12 @@ impl Gate {
         Gate { counts_threads, ..self }
     }
 
-    /// Checks a variant at the awkward sizes, with two seeds each; at the smallest listed size when no awkward one is
+    /// The same in some regimes alone.
+    pub fn in_regimes(self, regimes: Option<Vec<Regime>>) -> Self {
+        Gate { regimes, ..self }
+    }
+
+    /// Checks a variant at the awkward sizes, with two seeds each, and there in all circumstances that make kernels go wrong; at the smallest listed size when no awkward one is
     /// valid, so that no variant passes without being called.
     pub fn check_awkward(&mut self, variant: &VariantEntry, tell: &mut Tell<'_>) -> Check {
         let sizes = match guard(|| awkward_sizes(self.kernel, variant.valid)) {
@@ -195,6 +227,7 @@ impl Gate {
                     size: "any size".into(),
                     seed: self.seed,
                     origin: Origin::Listed,
+                    circumstance: Circumstance::Usual,
                 });
             }
         };
@@ -202,6 +235,7 @@ impl Gate {
             size: size.clone(),
             seed: self.seed.wrapping_add(step),
             origin,
+            regime: Regime::Usual,
         };
         let mut trials = Vec::new();
         for size in &sizes {
@@ -216,7 +250,13 @@ impl Gate {
                 listed.iter().filter(defined).min_by_key(|size| size.product().unwrap_or(u64::MAX));
             trials.extend(smallest.map(|size| trial(size, 0, Origin::Listed)));
         }
-        Check { digest: None, checked_call: None, ..self.check(variant, &trials, tell) }
+        let begun = Instant::now();
+        let mut check = self.check(variant, &trials, tell);
+        check.coverage.sizes = sizes.len();
+        if check.outcome.is_ok() && check.errors.is_some() {
+            self.check_circumstances(variant, &sizes, begun, &mut check, tell);
+        }
+        Check { digest: None, checked_call: None, ..check }
     }
 
     /// Checks a variant at one size.
@@ -235,14 +275,13 @@ impl Gate {
     }
 
     fn listed(&self, size: &Size) -> Trial {
-        Trial { size: size.clone(), seed: self.seed, origin: Origin::Listed }
+        let (origin, regime) = (Origin::Listed, Regime::Usual);
+        Trial { size: size.clone(), seed: self.seed, origin, regime }
     }
 
     fn check(&mut self, variant: &VariantEntry, trials: &[Trial], tell: &mut Tell<'_>) -> Check {
         let (routine, caller) = (variant.implementation.routine(), self.caller(variant));
-        let (errors, remarks, digest, checked_call) = (None, Vec::new(), None, None);
-        let unchecked = None;
-        let mut check = Check { outcome: Ok(()), errors, remarks, unchecked, digest, checked_call };
+        let mut check = Check::passed();
         let mut zeros_always_pass = true;
         let (mut left_threads, mut leaving) = (0, 0);
         let (mut declined, mut is_examined) = (None, false);
@@ -262,7 +301,7 @@ impl Gate {
                     // Whoever starts a pool late does so once.
                     if leaving == trials.len().min(MOST_LEAVING) {
                         let reason = Reason::LeftThreads { count: left_threads, calls: leaving };
-                        check.outcome = Err(self.wrong(trial, reason));
+                        check.outcome = Err(trial.wrong(self.kernel, reason));
                         return check;
                     }
                 }
@@ -298,7 +337,7 @@ impl Gate {
     }
 
     /// From where a variant is called.
-    fn caller(&self, variant: &VariantEntry) -> Caller {
+    pub(super) fn caller(&self, variant: &VariantEntry) -> Caller {
         match (variant.implementation, &self.device) {
             (Implementation::Foreign(_), _) => Caller::Foreign(Mode::Hot, None),
             (Implementation::Device(_), Some(device)) => device.clone(),
@@ -307,7 +346,7 @@ impl Gate {
     }
 
     /// Runs one trial. After a mistake its data is not trusted any more.
-    fn find(
+    pub(super) fn find(
         &mut self,
         variant: &VariantEntry,
         routine: Callable<'_>,
@@ -319,6 +358,7 @@ impl Gate {
             size: trial.size.name(self.kernel.axes),
             seed: trial.seed,
             origin: trial.origin,
+            circumstance: Circumstance::of(trial.regime),
         };
         let mut exercise = self.exercises.remove(trial).unwrap_or_else(|| {
             tell(attempt(Part::Definition));
@@ -328,8 +368,8 @@ impl Gate {
             Err(wrong) => Err(wrong.clone()),
             Ok(exercise) => {
                 tell(attempt(Part::Variant));
-                let examined = self.examine(variant, routine, exercise);
-                examined.map_err(|reason| self.wrong(trial, reason))
+                let examined = self.examine(variant, routine, trial, exercise);
+                examined.map_err(|reason| trial.wrong(self.kernel, reason))
             }
         };
         if found.is_ok() || exercise.is_err() {
@@ -338,23 +378,14 @@ impl Gate {
         found
     }
 
-    fn wrong(&self, trial: &Trial, reason: Reason) -> Wrong {
-        let Trial { size, seed, origin } = trial;
-        Wrong { reason, size: size.name(self.kernel.axes), seed: *seed, origin: *origin }
-    }
-
-    fn note(&self, variant: &VariantEntry, finding: Finding, check: &mut Check) {
+    fn note(&mut self, variant: &VariantEntry, finding: Finding, check: &mut Check) {
         (check.digest, check.checked_call) = (finding.digest, Some(finding.checked_call));
+        self.known_roundoffs.entry(variant).or_insert_with(|| finding.roundoffs.clone());
         let unverified = variant.is_base && self.kernel.reference.is_none() && !finding.unknown;
-        // What its author has written is meant.
-        let is_given = variant.tolerance.or(self.kernel.tolerance).is_some();
-        let is_loose = |errors: &ErrorFigures| errors.tolerance > LOOSE && !is_given;
-        let is_loose = finding.errors.as_ref().is_some_and(is_loose);
         let remarks = [
             (!finding.deterministic, Remark::NotDeterministic),
             (unverified, Remark::UnverifiedBase),
             (finding.unknown, Remark::NoReference),
-            (is_loose, Remark::LooseCheck),
         ];
         let constant = finding.constant_inputs.iter().map(|input| Remark::ConstantInput(*input));
         for (applies, remark) in remarks.into_iter().chain(constant.map(|remark| (true, remark))) {
@@ -362,6 +393,7 @@ impl Gate {
                 check.remarks.push(remark);
             }
         }
+        check.mutations = finding.mutations.or(check.mutations.take());
         if let Some(kind) = finding.uncompared.first() {
             check.unchecked.get_or_insert_with(|| uncompared(kind));
         }
@@ -376,6 +408,7 @@ impl Gate {
         &self,
         variant: &VariantEntry,
         routine: Callable<'_>,
+        trial: &Trial,
         exercise: &mut Exercise,
     ) -> Result<Finding, Reason> {
         let (data, before) = (exercise.data.as_mut(), exercise.reads);
@@ -407,6 +440,8 @@ impl Gate {
             deterministic,
             zeros_pass: true,
             unknown: false,
+            mutations: None,
+            roundoffs: first.roundoffs.clone(),
             digest: None,
             checked_call,
             constant_inputs: exercise.constant_inputs.clone(),
@@ -418,32 +453,44 @@ impl Gate {
         if expected.elements() == 0 && outputs.parts.iter().all(Vec::is_empty) {
             return Ok(finding);
         }
-        let tolerances = self.tolerances(variant, &first.roundoffs, expected);
+        let limits = self.limits(variant, &first.roundoffs, expected, &trial.size);
+        let limits = self.limits_in_regime(variant, limits, trial);
         let names = self.kernel.outputs;
-        let errors = compare(names, &outputs.parts, expected, &tolerances)?;
+        let errors = compare(names, &outputs.parts, expected, &limits)?;
         if !errors.pass() {
             return Err(Reason::Inexact { errors });
         }
+        let mutations = self.mutations(trial, &limits)?;
         let digest = deterministic.then(|| digest_of(inputs, first.fingerprint));
         drop(outputs);
         if !deterministic {
             let outputs = all_outputs(data, second.returned);
-            let errors = compare(names, &outputs.parts, expected, &tolerances)?;
+            let errors = compare(names, &outputs.parts, expected, &limits)?;
             if !errors.pass() {
                 return Err(Reason::Unstable { errors });
             }
         }
-        let zeros_pass = zeros_pass(expected, &tolerances);
-        Ok(Finding { errors: Some(errors), zeros_pass, digest, ..finding })
+        let zeros_pass = zeros_pass(expected, &limits);
+        Ok(Finding { errors: Some(errors), zeros_pass, mutations, digest, ..finding })
     }
 
-    fn call(
+    pub(super) fn call(
+        &self,
+        callable: Callable<'_>,
+        data: &mut dyn CellData,
+        poison: Poison,
+    ) -> Result<Called, Reason> {
+        self.prepare(data, poison);
+        self.call_as_is(callable, data, poison)
+    }
+
+    /// The same with outputs as they are.
+    pub(super) fn call_as_is(
         &self,
         (routine, caller): Callable<'_>,
         data: &mut dyn CellData,
         poison: Poison,
     ) -> Result<Called, Reason> {
-        self.prepare(data, poison);
         let begun = Instant::now();
         let returned = guard(|| routine.call(data, caller)).flatten().map_err(Reason::Fault)?;
         let seconds = begun.elapsed().as_secs_f64();
@@ -499,7 +546,7 @@ impl Gate {
         data: &mut dyn CellData,
         size: &Size,
     ) -> Result<Option<Expected>, Reason> {
-        self.source.expected(data, size, self.seed)
+        self.source.expected(data, &self.listed(size))
     }
 
     /// Takes one more sample on the data that a variant was timed on, by the same loop with as many calls, so that one that is
@@ -560,11 +607,12 @@ impl Gate {
     pub fn recheck(
         &self,
         variant: &VariantEntry,
+        size: &Size,
         (parts, roundoffs): (Vec<Vec<f64>>, Vec<f64>),
         expected: &Expected,
     ) -> Result<(), Reason> {
-        let tolerances = self.tolerances(variant, &roundoffs, expected);
-        let errors = compare(self.kernel.outputs, &parts, expected, &tolerances);
+        let limits = self.limits(variant, &roundoffs, expected, size);
+        let errors = compare(self.kernel.outputs, &parts, expected, &limits);
         match errors.map_err(after_timing)? {
             errors if errors.pass() => Ok(()),
             errors => Err(after_timing(Reason::Inexact { errors })),
@@ -580,27 +628,56 @@ impl Gate {
         reads ^ data.writes_fingerprint().rotate_left(17)
     }
 
-    fn prepare(&self, data: &mut dyn CellData, poison: Poison) {
+    pub(super) fn prepare(&self, data: &mut dyn CellData, poison: Poison) {
         data.reset();
         if self.kernel.in_place == InPlace::No {
             data.poison(poison);
         }
     }
 
-    /// One tolerance for every output. A part whose type does not tell its round-off is taken for single precision.
-    fn tolerances(
+    /// What results depend on, at sizes at which the kernel is defined.
+    fn sensitivity(&self) -> &Sensitivity {
+        self.sensitivity.get_or_init(|| {
+            let sizes = guard(|| awkward_sizes(self.kernel, None)).unwrap_or_default();
+            Sensitivity::of(&self.source, &sizes, self.seed)
+        })
+    }
+
+    /// By how much every output may be off. A part whose type does not tell its round-off is taken for single precision.
+    pub(super) fn limits(
         &self,
         variant: &VariantEntry,
         roundoffs: &[f64],
         expected: &Expected,
-    ) -> Vec<f64> {
+        size: &Size,
+    ) -> Vec<Limits> {
         let given = variant.tolerance.or(self.kernel.tolerance);
-        (0..expected.parts.len())
-            .map(|part| {
-                let roundoff = roundoffs.get(part).copied().unwrap_or(f32::ROUNDOFF);
-                given.unwrap_or_else(|| default_tolerance(roundoff, expected.terms))
-            })
-            .collect()
+        let sensitivity = self.sensitivity();
+        let written = self.source.terms(size, expected.elements(), usize::MAX);
+        let terms = match (sensitivity.terms(size), written) {
+            (Some(found), Terms { terms, is_given: true }) => found.max(terms),
+            (Some(found), _) => found,
+            (None, Terms { terms, .. }) => terms,
+        };
+        let of = |part: usize| {
+            let roundoff = roundoffs.get(part).copied().unwrap_or(f32::ROUNDOFF);
+            let condition = sensitivity.condition.get(part).copied().unwrap_or(0.0);
+            Limits::of(roundoff, terms, condition).or_given(given)
+        };
+        (0..expected.parts.len()).map(of).collect()
+    }
+
+    /// How many mistakes in the results would be noticed; those that are too many missed ones are an error. Found where most is
+    /// known about the data.
+    fn mutations(&self, trial: &Trial, limits: &[Limits]) -> Result<Option<Mutations>, Reason> {
+        if trial.regime != Regime::Usual {
+            return Ok(None);
+        }
+        let mutations = self.sensitivity().mutations(self.kernel.outputs, limits);
+        match mutations.are_missed() {
+            true => Err(Reason::LooseCheck { mutations }),
+            false => Ok((mutations.tried > 0).then_some(mutations)),
+        }
     }
 }
 

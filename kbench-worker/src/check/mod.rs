@@ -6,10 +6,12 @@
 //! base itself is reported as *unverified*).
 
 mod awkward;
+mod circumstances;
 mod compare;
 mod exercise;
 mod gate;
 mod patience;
+mod sensitivity;
 mod stage;
 #[cfg(test)]
 mod tests;
@@ -25,6 +27,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::kernel::Fault;
+use crate::value::Regime;
 
 /// The outcome for one variant at one size.
 #[derive(Clone, Debug)]
@@ -37,11 +40,138 @@ pub struct Check {
     pub remarks: Vec<Remark>,
     /// Why its results were not compared, or not all of them.
     pub unchecked: Option<String>,
+    /// How many mistakes in its results would be noticed.
+    pub mutations: Option<Mutations>,
+    /// Under which circumstances it was called.
+    pub coverage: Covered,
     /// Digest of data and right results at the size of the row, if two calls gave the same bits: the same digest later is the
     /// same comparison.
     pub digest: Option<u64>,
     /// The second call at the size of the row.
     pub checked_call: Option<CheckedCall>,
+}
+
+/// Mistakes that were made in the expected results, to see whether the comparison notices them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Mutations {
+    /// How many there were.
+    pub tried: usize,
+    /// How many of them were noticed.
+    pub noticed: usize,
+    /// One that was not.
+    pub missed: Option<String>,
+}
+
+/// The share of mistakes that a comparison must notice.
+const LEAST_NOTICED: f64 = 0.95;
+
+impl Mutations {
+    fn note(&mut self, mistake: &str, is_noticed: bool) {
+        self.tried += 1;
+        self.noticed += usize::from(is_noticed);
+        if !is_noticed && self.missed.is_none() {
+            self.missed = Some(mistake.to_owned());
+        }
+    }
+
+    /// The share that was noticed.
+    pub fn score(&self) -> f64 {
+        if self.tried == 0 { 1.0 } else { self.noticed as f64 / self.tried as f64 }
+    }
+
+    /// Whether too few were.
+    pub fn are_missed(&self) -> bool {
+        self.score() < LEAST_NOTICED
+    }
+}
+
+/// Under which circumstances a variant was called, besides at the size of its row.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Covered {
+    /// How many awkward sizes, each with two seeds.
+    pub sizes: usize,
+    /// Regimes in which its results were compared.
+    pub regimes: Vec<Regime>,
+    /// Whether other inputs were put into the same memory, and the same ones given again and again.
+    pub repeated: bool,
+    /// Whether its data was put beside guard pages.
+    pub guarded: bool,
+    /// The sizes of pools that it was called from.
+    pub pools: Vec<usize>,
+}
+
+impl fmt::Display for Covered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut words = Vec::new();
+        if self.sizes > 0 {
+            words.push(format!("{} awkward sizes with 2 seeds", self.sizes));
+        }
+        if !self.regimes.is_empty() {
+            let names: Vec<&str> = self.regimes.iter().map(|regime| regime.name()).collect();
+            words.push(format!("regimes {}", names.join(" ")));
+        }
+        let repeated = "exchanged inputs and repeated calls".to_owned();
+        words.extend(self.repeated.then_some(repeated));
+        words.extend(self.guarded.then(|| "guard pages".to_owned()));
+        if !self.pools.is_empty() {
+            let pools: Vec<String> = self.pools.iter().map(ToString::to_string).collect();
+            words.push(format!("pools of {} threads", pools.join(", ")));
+        }
+        f.write_str(&words.join("; "))
+    }
+}
+
+/// What is special about a call, besides its size and its seed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Circumstance {
+    /// Nothing.
+    #[default]
+    Usual,
+    /// The numbers of its inputs.
+    Regime(Regime),
+    /// Its data ends where a page ends, and the next one may not be touched.
+    PageEnd,
+    /// Its data begins where a page begins, and the one before may not be touched.
+    PageStart,
+    /// Other inputs were in the same memory before.
+    Exchanged,
+    /// It was called many times before.
+    Repeated,
+    /// It is called from a pool of so many threads.
+    Pool(usize),
+}
+
+impl Circumstance {
+    fn of(regime: Regime) -> Self {
+        match regime {
+            Regime::Usual => Circumstance::Usual,
+            regime => Circumstance::Regime(regime),
+        }
+    }
+
+    /// Whether there is nothing.
+    pub fn is_usual(&self) -> bool {
+        *self == Circumstance::Usual
+    }
+}
+
+impl fmt::Display for Circumstance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Circumstance::Usual => Ok(()),
+            Circumstance::Regime(regime) => {
+                write!(f, ", regime `{}`: {}", regime.name(), regime.description())
+            }
+            Circumstance::PageEnd => f.write_str(", its data at the end of a page"),
+            Circumstance::PageStart => f.write_str(", its data at the start of a page"),
+            Circumstance::Exchanged => f.write_str(", after other inputs in the same memory"),
+            Circumstance::Repeated => f.write_str(", after many calls"),
+            Circumstance::Pool(1) => f.write_str(", in a pool of 1 thread"),
+            Circumstance::Pool(threads) => write!(f, ", in a pool of {threads} threads"),
+        }
+    }
 }
 
 /// What a check sees of a call.
@@ -56,11 +186,18 @@ pub struct CheckedCall {
 impl Check {
     /// A check that ended before any comparison.
     pub(crate) fn wrong(wrong: Wrong) -> Self {
+        Check { outcome: Err(wrong), ..Check::passed() }
+    }
+
+    /// A check that has found nothing.
+    pub fn passed() -> Self {
         Check {
-            outcome: Err(wrong),
+            outcome: Ok(()),
             errors: None,
             remarks: Vec::new(),
             unchecked: None,
+            mutations: None,
+            coverage: Covered::default(),
             digest: None,
             checked_call: None,
         }
@@ -87,8 +224,6 @@ pub enum Remark {
     NoReference,
     /// Zeros would pass as well: the data or the tolerance cannot tell right from wrong.
     WeakCheck,
-    /// The default tolerance is so wide that mistakes pass.
-    LooseCheck,
     /// An input, by its position among what is only read, holds the same number throughout.
     ConstantInput(usize),
     /// Two calls on the same input gave different bits, both within the tolerance.
@@ -119,9 +254,6 @@ impl fmt::Display for Remark {
             Remark::WeakCheck => {
                 "weak check: zeros would pass too, so the check cannot tell right from wrong; give other inputs or a smaller `tolerance`"
             }
-            Remark::LooseCheck => {
-                "loose check: the default tolerance is over 10 % here, so a wrong result may pass; give a `tolerance`"
-            }
             Remark::Shortened => {
                 "slow: not all awkward sizes and seeds were checked, to save time"
             }
@@ -137,7 +269,7 @@ impl fmt::Display for Remark {
 
 /// What is wrong with a variant, and at which size.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{reason} (at {size}, seed {seed}{})", self.hint())]
+#[error("{reason} (at {size}, seed {seed}{circumstance}{})", self.hint())]
 pub struct Wrong {
     /// What is wrong.
     pub reason: Reason,
@@ -147,6 +279,8 @@ pub struct Wrong {
     pub seed: u64,
     /// Who chose the size.
     pub origin: Origin,
+    /// What else is special about the call.
+    pub circumstance: Circumstance,
 }
 
 impl Wrong {
@@ -157,6 +291,12 @@ impl Wrong {
 
     /// A kernel that breaks at a size that nobody listed may just not be defined there.
     fn hint(&self) -> &'static str {
+        if let Circumstance::Regime(_) = self.circumstance {
+            return "; kbench chose this data: if it never occurs, leave its regime out with `regimes = ...`";
+        }
+        if !self.circumstance.is_usual() {
+            return "";
+        }
         match (self.origin, &self.reason) {
             (
                 Origin::Awkward,
@@ -192,6 +332,9 @@ pub struct Attempt {
     pub seed: u64,
     /// Who chose the size.
     pub origin: Origin,
+    /// What else is special about the call.
+    #[serde(default, skip_serializing_if = "Circumstance::is_usual")]
+    pub circumstance: Circumstance,
 }
 
 /// Whose code is called.
@@ -292,6 +435,39 @@ pub enum Reason {
     Unstable {
         /// By how much and where.
         errors: ErrorFigures,
+    },
+    /// Another result after other inputs were in the same memory.
+    #[error("its result depends on what was in its memory before: {reason}")]
+    Remembers {
+        /// What is wrong with it.
+        reason: Box<Reason>,
+    },
+    /// Another result after many calls.
+    #[error("call {call} on the same input gives another result than those before it")]
+    Sporadic {
+        /// Which call.
+        call: usize,
+    },
+    /// It is much faster on data that it has seen.
+    #[error(
+        "a call takes {new} on new inputs and {seen} on those of the call before: it keeps answers, and would be timed \
+         without its work"
+    )]
+    KeepsAnswers {
+        /// Its time on new inputs.
+        new: String,
+        /// Its time on the same ones.
+        seen: String,
+    },
+    /// The comparison does not notice mistakes.
+    #[error(
+        "the check is too loose: of {} mistakes in the expected results it notices {}, and misses {}; give a smaller `tolerance`, \
+         or inputs that tell right from wrong",
+        .mutations.tried, .mutations.noticed, .mutations.missed.as_deref().unwrap_or("some")
+    )]
+    LooseCheck {
+        /// How many.
+        mutations: Mutations,
     },
     /// It was right before it was timed and is not afterwards.
     #[error("right before timing but not after it: {0}")]

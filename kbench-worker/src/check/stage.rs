@@ -10,6 +10,7 @@ use super::{Check, Gate, Reason, Remark, Tell, Wrong};
 use crate::cuda::Unavailable;
 use crate::kernel::{Caller, Fault, KernelEntry, Mode, VariantEntry, guard};
 use crate::plan::{Cell, Plan, Row, Size};
+use crate::value::Regime;
 use crate::watch::Watch;
 
 /// At which sizes variants are checked.
@@ -153,15 +154,16 @@ pub struct Bench {
 }
 
 impl Bench {
-    /// Checks of a kernel; CUDA variants are called on the given device.
+    /// Checks of a kernel in some regimes, or in all; CUDA variants are called on the given device.
     pub fn new(
         kernel: &'static KernelEntry,
         own_function: Option<&'static VariantEntry>,
         coverage: Coverage,
         seed: u64,
         device: Option<Caller>,
+        regimes: Option<Vec<Regime>>,
     ) -> Self {
-        let gate = Gate::new(kernel, own_function, seed).with_device(device);
+        let gate = Gate::new(kernel, own_function, seed).with_device(device).in_regimes(regimes);
         let (awkward, passed) = Default::default();
         Bench { gate, awkward, passed, spent: Spent::of(coverage.seconds()), coverage }
     }
@@ -194,6 +196,8 @@ impl Bench {
         check.remarks.extend(awkward.remarks);
         check.remarks.sort_unstable();
         check.remarks.dedup();
+        check.coverage = awkward.coverage;
+        check.mutations = check.mutations.or(awkward.mutations);
         // A filter may find nothing at one size.
         if check.errors.is_none() && awkward.errors.is_some() {
             check.unchecked = awkward.unchecked;
@@ -267,7 +271,7 @@ mod tests {
 
     /// A bench that has spent so many seconds at n = 16.
     fn bench(seconds: f64) -> Bench {
-        let mut bench = Bench::new(Double::ENTRY, Some(base()), Coverage::EverySize, 1, None);
+        let mut bench = Bench::new(Double::ENTRY, Some(base()), Coverage::EverySize, 1, None, None);
         bench.spent.add(&Size::of([16]), seconds);
         bench
     }

@@ -10,7 +10,7 @@ use crate::kernel::{
 };
 use crate::plan::Size;
 use crate::registry::fixtures::{Double, base, variant_of_double};
-use crate::value::{Fingerprint, Operand};
+use crate::value::{Fingerprint, Operand, Regime, uniform, with_seed};
 
 thread_local! {
     /// The inputs that were seen, as bits, by their length.
@@ -31,9 +31,21 @@ fn every_awkward_size_is_checked_with_the_data_of_two_seeds() {
     let mut gate = Gate::new(Double::ENTRY, Some(base()), 1);
     let check = gate.check_awkward(variant_of_double("seeing", 2, seeing), &mut |_| {});
     assert!(check.outcome.is_ok(), "{:?}", check.outcome);
-    let awkward = awkward_sizes(Double::ENTRY, None).into_iter().map(|size| (size.values[0], 2));
-    let seen = SEEN.take().into_iter().map(|(length, inputs)| (length, inputs.len()));
-    assert_eq!(seen.collect::<Vec<_>>(), awkward.collect::<Vec<_>>());
+    let seen = SEEN.take();
+    for size in awkward_sizes(Double::ENTRY, None) {
+        let of_seed = |seed| {
+            with_seed(seed, || uniform::<Vec<f32>>(size.values[0])).into_iter().map(f32::to_bits)
+        };
+        let inputs = &seen[&size.values[0]];
+        assert!([1, 2].into_iter().all(|seed| inputs.contains(&of_seed(seed).collect::<Vec<_>>())));
+    }
+    // One small size and the largest see all regimes, and both sets mixed.
+    let more = seen.iter().filter(|(_, inputs)| inputs.len() > 2).map(|(length, _)| *length);
+    assert_eq!(more.collect::<Vec<_>>(), [17, 67]);
+    let covered = check.coverage;
+    assert_eq!((covered.sizes, covered.regimes.len()), (5, Regime::AUTOMATIC.len() - 1));
+    assert!(!covered.regimes.contains(&Regime::Ends), "numbers without bounds have no ends");
+    assert!(covered.repeated && covered.guarded);
 }
 
 /// An input that can be changed through a shared reference.
@@ -59,6 +71,8 @@ impl Kernel for Silent {
         parameters: &["x"],
         outputs: &[],
         reference: None,
+        regimes: None,
+        has_fixed_outputs: true,
         definition: &Erased::<Self>::NEW,
         ..*Double::ENTRY
     };

@@ -7,7 +7,9 @@ use std::ops::Range;
 
 use super::Kernel;
 use super::device::Resident;
-use crate::value::{Fingerprint, Operand, Parts, Plain, PlainBytes, Poison, with_seed};
+use crate::value::{
+    Fingerprint, NumbersMut, Operand, Pages, Parts, Plain, PlainBytes, Poison, Regime, with_regime,
+};
 
 /// An input of so many elements that are all the same was made so.
 const TELLING_ELEMENTS: usize = 16;
@@ -32,7 +34,11 @@ pub trait Definition: Sync {
     /// Whether the kernel is defined at this size.
     fn valid(&self, size: &[usize]) -> bool;
     /// Fresh data from a seed.
-    fn data(&self, size: &[usize], seed: u64) -> Box<dyn CellData>;
+    fn data(&self, size: &[usize], seed: u64) -> Box<dyn CellData> {
+        self.data_in(Regime::Usual, size, seed)
+    }
+    /// The same with numbers of a regime.
+    fn data_in(&self, regime: Regime, size: &[usize], seed: u64) -> Box<dyn CellData>;
 }
 
 /// The data of one cell behind an object-safe door.
@@ -75,6 +81,10 @@ pub trait CellData {
     fn uncompared(&self) -> Vec<&'static str>;
     /// Parts of the inputs that hold the same number throughout, and are long enough for that to be no chance.
     fn constant_inputs(&self) -> Vec<usize>;
+    /// Shows all numbers that are read, and the initial ones of outputs if asked to, so that they can be changed on the host.
+    fn each_input(&mut self, outputs: bool, visit: &mut dyn FnMut(&mut dyn NumbersMut));
+    /// Has arrays moved beside guard pages or back: those that are read, and those that are written if asked to.
+    fn relocate(&mut self, outputs: bool, pages: &mut Pages);
     /// Where the outputs are.
     fn output_addresses(&self) -> Vec<Range<usize>>;
     /// Whether an output shares memory with another operand.
@@ -116,8 +126,8 @@ impl<K: Kernel> Definition for Erased<K> {
         K::valid(&K::axes(size))
     }
 
-    fn data(&self, size: &[usize], seed: u64) -> Box<dyn CellData> {
-        let (reads, writes) = with_seed(seed, || K::inputs(&K::axes(size)));
+    fn data_in(&self, regime: Regime, size: &[usize], seed: u64) -> Box<dyn CellData> {
+        let (reads, writes) = with_regime(seed, regime, || K::inputs(&K::axes(size)));
         let initial = writes.clone();
         Box::new(Data::<K> {
             size: size.to_vec(),
@@ -269,6 +279,20 @@ impl<K: Kernel> CellData for Data<K> {
             part.len() >= TELLING_ELEMENTS && part.iter().all(|element| *element == part[0])
         };
         (0..parts.len()).filter(|part| is_constant(&parts[*part])).collect()
+    }
+
+    fn each_input(&mut self, outputs: bool, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
+        self.reads.each_numbers(visit);
+        if outputs {
+            self.initial.each_numbers(visit);
+        }
+    }
+
+    fn relocate(&mut self, outputs: bool, pages: &mut Pages) {
+        self.reads.relocate(pages);
+        if outputs {
+            self.writes.relocate(pages);
+        }
     }
 
     fn output_addresses(&self) -> Vec<Range<usize>> {

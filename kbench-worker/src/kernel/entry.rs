@@ -49,6 +49,10 @@ pub struct KernelEntry {
     pub tolerance: Option<f64>,
     /// The reference's path, when there is one.
     pub reference: Option<&'static str>,
+    /// The regimes in which it is checked; the automatic ones when absent.
+    pub regimes: Option<Regimes>,
+    /// Whether every output is lent as a slice or a reference to an array, so that no variant can make it longer.
+    pub has_fixed_outputs: bool,
     /// The kernel's user code behind a type-erased door.
     pub definition: &'static dyn Definition,
 }
@@ -58,6 +62,15 @@ impl KernelEntry {
     pub fn path(&self) -> String {
         format!("{}::{}", self.module, self.name)
     }
+}
+
+/// Regimes that an author has chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Regimes {
+    /// Their names.
+    pub names: &'static [&'static str],
+    /// Why the others are left out.
+    pub reason: &'static str,
 }
 
 /// One implementation of a kernel, for one element type.

@@ -21,7 +21,7 @@ mod device;
 pub use data::{CellData, Definition, Erased, Outputs};
 pub use device::{DeviceCall, OnDevice, Resident, device};
 pub use entry::{
-    Backend, Bound, Condition, Expectation, InPlace, KernelEntry, Location, Metric, Sizes,
+    Backend, Bound, Condition, Expectation, InPlace, KernelEntry, Location, Metric, Regimes, Sizes,
     Threshold, Tuned, TuningSource, Values, VariantEntry,
 };
 pub use fault::{Fault, guard};

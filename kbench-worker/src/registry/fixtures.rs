@@ -27,6 +27,8 @@ impl Kernel for Double {
         in_place: InPlace::No,
         tolerance: None,
         reference: Some("double_f64"),
+        regimes: None,
+        has_fixed_outputs: true,
         definition: &Erased::<Self>::NEW,
     };
     fn axes(size: &[usize]) -> usize {

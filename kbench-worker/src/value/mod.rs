@@ -12,8 +12,10 @@ mod generator;
 mod lend;
 mod operand;
 mod oracle;
+mod pages;
 mod plain;
 mod random;
+mod regime;
 mod sequence;
 mod splitmix;
 
@@ -25,7 +27,12 @@ pub use half::{bf16, f16};
 pub use lend::{Lend, Lent};
 pub use operand::{Fingerprint, Operand};
 pub use oracle::{Oracle, OracleArgument};
+pub use pages::Pages;
+pub(crate) use pages::Side;
 pub use plain::{Content, Parts, Plain, PlainBytes, elements_of};
+pub(crate) use random::with_regime;
+pub use regime::Regime;
+pub(crate) use regime::limits;
 pub use sequence::{Numbers, NumbersMut};
 pub use splitmix::SplitMix;
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::cold::{LINE, evict};
 use super::sequence::{self, Numbers, NumbersMut};
-use super::{Declined, Element, Plain, PlainBytes, Poison};
+use super::{Declined, Element, Pages, Plain, PlainBytes, Poison};
 
 /// Anything that a kernel reads, writes or returns.
 ///
@@ -84,6 +84,18 @@ pub trait Operand: 'static {
         if parts.is_empty() {
             types.push(std::any::type_name::<Self>());
         }
+    }
+
+    /// Shows all its numbers, one slice after the other, so that they can be changed.
+    #[doc(hidden)]
+    fn each_numbers(&mut self, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
+        let _ = visit;
+    }
+
+    /// Has its arrays moved beside guard pages, or back.
+    #[doc(hidden)]
+    fn relocate(&mut self, pages: &mut Pages) {
+        let _ = pages;
     }
 
     /// Several of them as numbers, where they consist of numbers of one type and of nothing else.
@@ -247,6 +259,9 @@ impl<T: Element> Operand for T {
         parts.next_into(std::slice::from_mut(self))
     }
     fn uncompared(&self, _: &mut Vec<&'static str>) {}
+    fn each_numbers(&mut self, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
+        visit(&mut std::slice::from_mut(self));
+    }
     fn numbers(items: &[Self]) -> Option<Box<dyn Numbers<'_> + '_>> {
         Some(Box::new(items))
     }
@@ -294,15 +309,30 @@ macro_rules! sequence_operand {
             fn uncompared(&self, types: &mut Vec<&'static str>) {
                 sequence::uncompared(self, types);
             }
+            fn each_numbers(&mut self, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
+                sequence::each_numbers(self, visit);
+            }
             $($own)*
         }
     )*};
 }
 
 sequence_operand! {
-    [T: Operand] Vec<T> {}
-    [T: Operand] Box<[T]> {}
+    [T: Operand] Vec<T> {
+        fn relocate(&mut self, pages: &mut Pages) {
+            self.iter_mut().for_each(|item| item.relocate(pages));
+            pages.carry(self);
+        }
+    }
+    [T: Operand] Box<[T]> {
+        fn relocate(&mut self, pages: &mut Pages) {
+            self.iter_mut().for_each(|item| item.relocate(pages));
+        }
+    }
     [T: Operand, const N: usize] [T; N] {
+        fn relocate(&mut self, pages: &mut Pages) {
+            self.iter_mut().for_each(|item| item.relocate(pages));
+        }
         fn numbers(items: &[Self]) -> Option<Box<dyn Numbers<'_> + '_>> {
             T::numbers(items.as_flattened())
         }
@@ -329,6 +359,11 @@ impl Operand for String {
 }
 
 impl<T: Operand, E: Display + 'static> Operand for Result<T, E> {
+    fn each_numbers(&mut self, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
+        if let Ok(value) = self {
+            value.each_numbers(visit);
+        }
+    }
     fn elements(&self, parts: &mut Vec<Vec<f64>>) {
         if let Ok(value) = self {
             value.elements(parts);
@@ -367,6 +402,16 @@ impl<T: Operand, E: Display + 'static> Operand for Result<T, E> {
 }
 
 impl<T: Operand> Operand for Option<T> {
+    fn each_numbers(&mut self, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
+        if let Some(value) = self {
+            value.each_numbers(visit);
+        }
+    }
+    fn relocate(&mut self, pages: &mut Pages) {
+        if let Some(value) = self {
+            value.relocate(pages);
+        }
+    }
     fn elements(&self, parts: &mut Vec<Vec<f64>>) {
         match self {
             Some(value) => value.elements(parts),
@@ -442,6 +487,14 @@ macro_rules! tuple_operand {
             fn uncompared(&self, types: &mut Vec<&'static str>) {
                 let ($($name,)*) = self;
                 $($name.uncompared(types);)*
+            }
+            fn each_numbers(&mut self, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
+                let ($($name,)*) = self;
+                $($name.each_numbers(visit);)*
+            }
+            fn relocate(&mut self, pages: &mut Pages) {
+                let ($($name,)*) = self;
+                $($name.relocate(pages);)*
             }
             fn failure(&self) -> Option<String> {
                 let ($($name,)*) = self;

@@ -8,35 +8,42 @@ use std::cell::Cell;
 use std::ops::Range;
 
 use super::generator::{Generator, RUN};
+use super::regime::{Domain, Regime, Values, in_regime};
 use super::{Element, F8E4M3, F8E5M2};
 
 thread_local! {
-    static STREAM: Cell<Stream> = const { Cell::new(Stream { seed: 0x6b62_656e_6368, next: 0 }) };
+    static STREAM: Cell<Stream> = const { Cell::new(Stream { seed: 0x6b62_656e_6368, next: 0, regime: Regime::Usual }) };
 }
 
 #[derive(Clone, Copy)]
 struct Stream {
     seed: u64,
     next: u64,
+    regime: Regime,
 }
 
 /// Runs `make` with the generator seeded by `seed`, and restores the former state afterwards, also after a panic.
 pub fn with_seed<R>(seed: u64, make: impl FnOnce() -> R) -> R {
+    with_regime(seed, Regime::Usual, make)
+}
+
+/// The same with numbers of a regime.
+pub(crate) fn with_regime<R>(seed: u64, regime: Regime, make: impl FnOnce() -> R) -> R {
     struct Restore(Stream);
     impl Drop for Restore {
         fn drop(&mut self) {
             STREAM.set(self.0);
         }
     }
-    let _restore = Restore(STREAM.replace(Stream { seed, next: 0 }));
+    let _restore = Restore(STREAM.replace(Stream { seed, next: 0, regime }));
     make()
 }
 
 /// The generator of the next stream of this thread's seed.
-fn next_stream() -> Generator {
-    let Stream { seed, next } = STREAM.get();
-    STREAM.set(Stream { seed, next: next + 1 });
-    Generator::new(seed, next)
+fn next_stream() -> (Generator, Regime) {
+    let Stream { seed, next, regime } = STREAM.get();
+    STREAM.set(Stream { seed, next: next + 1, regime });
+    (Generator::new(seed, next), regime)
 }
 
 /// An array of random numbers; see [`uniform`], [`normal`], [`range`].
@@ -45,8 +52,10 @@ fn next_stream() -> Generator {
     note = "`uniform(n)` and the like make a `Vec`; `inputs` gives one value for each parameter, in parentheses"
 )]
 pub trait Distribution: Sized {
-    /// What [`uniform`] covers, and whether there are only whole numbers.
-    const RANGE: (Range<f64>, bool);
+    /// What [`uniform`] covers.
+    const RANGE: Range<f64>;
+    /// The relative rounding error of the numbers, 0 where there are only whole ones.
+    const ROUNDOFF: f64;
 
     /// The values of `0..n`.
     fn draw(n: usize, values: DrawnValues<'_>) -> Self;
@@ -65,7 +74,8 @@ pub type DrawnValues<'a> = &'a (dyn Fn(usize, &mut [f64; RUN]) + Sync);
 pub type DrawnBits<'a> = &'a (dyn Fn(usize, &mut [u64; RUN]) + Sync);
 
 impl<T: Element> Distribution for Vec<T> {
-    const RANGE: (Range<f64>, bool) = (T::RANGE, T::ROUNDOFF == 0.0);
+    const RANGE: Range<f64> = T::RANGE;
+    const ROUNDOFF: f64 = T::ROUNDOFF;
 
     fn draw(n: usize, values: DrawnValues<'_>) -> Self {
         draw_on(cores(), n, &|run, drawn: &mut [T]| {
@@ -141,17 +151,32 @@ fn assert_room(n: usize, size: usize) {
 /// From so many values on, all cores make them.
 const MANY: usize = 1 << 18;
 
+/// The numbers of an array in the regime of its stream, from the usual ones.
+fn draw<D: Distribution>(
+    n: usize,
+    (generator, regime): (Generator, Regime),
+    domain: Domain,
+    usual: impl Values,
+) -> D {
+    match regime {
+        Regime::Usual => D::draw(n, &usual),
+        regime => D::draw(n, &in_regime(regime, domain, n, generator, usual)),
+    }
+}
+
 /// `n` values, uniform in [-1, 1); of integers, in the whole range of their type ([`integers`] has a range of your own).
 pub fn uniform<D: Distribution>(n: usize) -> D {
-    let (bounds, is_whole) = D::RANGE;
-    if !is_whole {
-        return range(n, bounds);
+    let (stream, bounds, roundoff) = (next_stream(), D::RANGE, D::ROUNDOFF);
+    let (generator, regime) = stream;
+    let values = uniform_values(bounds.clone(), generator);
+    if roundoff > 0.0 {
+        return draw(n, stream, Domain { bounds, roundoff, is_free: true }, values);
     }
-    let generator = next_stream();
-    let drawn = D::draw_bits(n, &|run, bits| generator.bits(run, bits));
+    let all_bits = || D::draw_bits(n, &|run, bits| generator.bits(run, bits));
+    let drawn = if regime == Regime::Usual { all_bits() } else { None };
     drawn.unwrap_or_else(|| {
-        let values = uniform_values(bounds, generator);
-        D::draw(n, &|run, numbers| {
+        let domain = Domain { bounds, roundoff, is_free: false };
+        draw(n, stream, domain, |run, numbers: &mut [f64; RUN]| {
             values(run, numbers);
             numbers.iter_mut().for_each(|number| *number = number.floor());
         })
@@ -160,15 +185,14 @@ pub fn uniform<D: Distribution>(n: usize) -> D {
 
 /// `n` values, uniform in a range. Integers are cut off at the point: for these, [`integers`] says what is meant.
 pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
-    D::draw(n, &uniform_values(range, next_stream()))
+    let stream = next_stream();
+    let domain = Domain { bounds: range.clone(), roundoff: D::ROUNDOFF, is_free: false };
+    draw(n, stream, domain, uniform_values(range, stream.0))
 }
 
-fn uniform_values(
-    range: Range<f64>,
-    generator: Generator,
-) -> impl Fn(usize, &mut [f64; RUN]) + Sync {
+fn uniform_values(range: Range<f64>, generator: Generator) -> impl Values {
     let width = range.end - range.start;
-    move |run, values| {
+    move |run, values: &mut [f64; RUN]| {
         generator.units(run, values);
         values.iter_mut().for_each(|value| *value = range.start + width * *value);
     }
@@ -177,15 +201,18 @@ fn uniform_values(
 /// `n` values from the standard normal distribution; of integers, around the middle of the range of their type, with an eighth
 /// of it as standard deviation.
 pub fn normal<D: Distribution>(n: usize) -> D {
-    let generator = next_stream();
-    let (bounds, is_whole) = D::RANGE;
-    if !is_whole {
-        return D::draw(n, &|run, values| generator.normals(run, values));
+    let (stream, bounds, roundoff) = (next_stream(), D::RANGE, D::ROUNDOFF);
+    let (generator, _) = stream;
+    let normals = move |run, values: &mut [f64; RUN]| generator.normals(run, values);
+    if roundoff > 0.0 {
+        let bounds = f64::NEG_INFINITY..f64::INFINITY;
+        return draw(n, stream, Domain { bounds, roundoff, is_free: true }, normals);
     }
     let (middle, deviation) =
         ((bounds.start + bounds.end) / 2.0, (bounds.end - bounds.start) / 8.0);
-    D::draw(n, &|run, values| {
-        generator.normals(run, values);
+    let domain = Domain { bounds: bounds.clone(), roundoff, is_free: false };
+    draw(n, stream, domain, move |run, values: &mut [f64; RUN]| {
+        normals(run, values);
         let whole = |normal: f64| {
             (middle + deviation * normal).floor().clamp(bounds.start, bounds.end - 1.0)
         };
@@ -199,15 +226,14 @@ pub fn normal<D: Distribution>(n: usize) -> D {
 /// If the range is empty.
 pub fn integers<T: Element>(n: usize, range: Range<i64>) -> Vec<T> {
     assert!(!range.is_empty(), "integers(n, {range:?}): the range is empty");
-    Vec::draw(n, &integer_values(range, next_stream()))
+    let (stream, bounds) = (next_stream(), range.start as f64..range.end as f64);
+    let domain = Domain { bounds, roundoff: 0.0, is_free: false };
+    draw(n, stream, domain, integer_values(range, stream.0))
 }
 
-fn integer_values(
-    range: Range<i64>,
-    generator: Generator,
-) -> impl Fn(usize, &mut [f64; RUN]) + Sync {
+fn integer_values(range: Range<i64>, generator: Generator) -> impl Values {
     let width = u128::from(range.end.wrapping_sub(range.start) as u64);
-    move |run, values| {
+    move |run, values: &mut [f64; RUN]| {
         let mut bits = [0; RUN];
         generator.bits(run, &mut bits);
         for (value, bits) in values.iter_mut().zip(&bits) {
@@ -248,16 +274,15 @@ macro_rules! default_scalar {
     ($($type:ty)*) => {$(
         impl DefaultInput for $type {
             fn default_input(_: usize) -> Self {
-                <$type>::from_f64(default_number(<$type>::ROUNDOFF))
+                default_number()
             }
         }
     )*};
 }
 
 /// What an array of one number would hold.
-fn default_number(roundoff: f64) -> f64 {
-    let drawn: Vec<f64> = if roundoff > 0.0 { uniform(1) } else { integers(1, 1..100) };
-    drawn[0]
+fn default_number<T: Element>() -> T {
+    <Vec<T> as DefaultInput>::default_input(1)[0]
 }
 
 default_scalar! { f32 f64 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 u8 u16 u32 u64 }

@@ -52,6 +52,18 @@ impl<'a, T: Element> Numbers<'a> for &'a [T] {
 
 /// The same to be written.
 pub trait NumbersMut {
+    /// How many there are.
+    fn length(&self) -> usize;
+    /// The relative rounding error of their type.
+    fn roundoff(&self) -> f64;
+    /// One of them.
+    fn get(&self, index: usize) -> f64;
+    /// Overwrites one by the nearest number of their type.
+    fn set(&mut self, index: usize, number: f64);
+    /// The bits of all of them.
+    fn bits(&self) -> Vec<u64>;
+    /// Overwrites all of them by their bits; gives whether that is possible.
+    fn set_bits(&mut self, bits: &[u64]) -> bool;
     /// Overwrites them with a pattern.
     fn poison(&mut self, poison: Poison);
     /// Takes over the content of the next part; gives whether it fits.
@@ -59,6 +71,34 @@ pub trait NumbersMut {
 }
 
 impl<T: Element> NumbersMut for &mut [T] {
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn roundoff(&self) -> f64 {
+        T::ROUNDOFF
+    }
+
+    fn get(&self, index: usize) -> f64 {
+        self[index].to_f64()
+    }
+
+    fn set(&mut self, index: usize, number: f64) {
+        self[index] = T::from_f64(number);
+    }
+
+    fn bits(&self) -> Vec<u64> {
+        self.iter().map(|number| number.bits()).collect()
+    }
+
+    fn set_bits(&mut self, bits: &[u64]) -> bool {
+        let fits = bits.len() == self.len();
+        fits && self
+            .iter_mut()
+            .zip(bits)
+            .all(|(number, bits)| T::from_bits(*bits).map(|bits| *number = bits).is_some())
+    }
+
     fn poison(&mut self, poison: Poison) {
         self.fill(T::poison(poison));
     }
@@ -90,6 +130,16 @@ fn joined<P>(items: impl Iterator<Item = Vec<Vec<P>>>) -> Vec<Vec<P>> {
         all.iter_mut().zip(item).for_each(|(all, part)| all.extend(part));
     }
     all
+}
+
+pub(super) fn each_numbers<T: Operand>(
+    items: &mut [T],
+    visit: &mut dyn FnMut(&mut dyn NumbersMut),
+) {
+    if let Some(mut numbers) = T::numbers_mut(items) {
+        return visit(&mut *numbers);
+    }
+    items.iter_mut().for_each(|item| item.each_numbers(visit));
 }
 
 pub(super) fn poison<T: Operand>(items: &mut [T], poison: Poison) {

@@ -223,7 +223,7 @@ impl Review {
             expected
         });
         match expected.as_ref().map_err(Clone::clone)? {
-            Some(expected) => self.gate.recheck(variant, results, expected),
+            Some(expected) => self.gate.recheck(variant, size, results, expected),
             None => Ok(()),
         }
     }

@@ -23,6 +23,8 @@ impl CheckedReply {
             place,
             remarks: check.remarks,
             unchecked: check.unchecked,
+            mutations: check.mutations,
+            coverage: check.coverage,
             digest: check.digest,
             checked_call: check.checked_call,
             ..CheckedReply::default()
@@ -39,7 +41,7 @@ impl CheckedReply {
             Err(Wrong { reason: Reason::Fault(Fault::Declined(reason)), .. }) => {
                 reply.declined = Some(reason);
             }
-            Err(Wrong { reason, size, seed, origin }) => {
+            Err(Wrong { reason, size, seed, origin, circumstance }) => {
                 let is_fault = is_fault(&reason);
                 // Who left threads behind leaves them to no other row, and a foreign worker that is gone had their data.
                 reply.ends = match &reason {
@@ -48,7 +50,8 @@ impl CheckedReply {
                     _ => false,
                 };
                 let reason = reason.to_string();
-                reply.wrong = Some(WrongReply { reason, is_fault, size, seed, origin });
+                reply.wrong =
+                    Some(WrongReply { reason, is_fault, size, seed, origin, circumstance });
             }
         }
         reply
@@ -212,10 +215,11 @@ impl Checker<'_> {
                 CheckedReply { place, declined: Some(reason), ..CheckedReply::default() }
             }
             device => {
-                let CheckRequest { coverage, seed, cells, .. } = self.request;
+                let CheckRequest { coverage, seed, cells, regimes, .. } = self.request;
                 let (_, bench) = self.bench.get_or_insert_with(|| {
                     let (own, device) = (kernel.own_function(), device.ok().flatten());
-                    let bench = Bench::new(kernel.entry, own, *coverage, *seed, device);
+                    let regimes = regimes.clone();
+                    let bench = Bench::new(kernel.entry, own, *coverage, *seed, device, regimes);
                     (kernel.entry, bench.counting_threads(self.vigil.is_of_process()))
                 });
                 let size = Size::of(cells[place.cell].size.clone());

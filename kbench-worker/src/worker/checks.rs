@@ -13,9 +13,12 @@ use super::protocol::{
     Request, RowRequest, WrongReply,
 };
 use super::side_by_side::{Kernels, check_side_by_side};
-use crate::check::{Attempt, Check, CheckedRow, Checks, Coverage, Origin, Part, Reason, Wrong};
+use crate::check::{
+    Attempt, Check, CheckedRow, Checks, Circumstance, Coverage, Origin, Part, Reason, Wrong,
+};
 use crate::kernel::VariantEntry;
 use crate::plan::{Cell, Plan, Row};
+use crate::value::Regime;
 use crate::watch::{Stage, Watch};
 
 /// A variant that took too long at as many sizes is not called at others: that would be a long wait.
@@ -34,10 +37,21 @@ impl CheckedReply {
             size: reply.size,
             seed: reply.seed,
             origin: reply.origin,
+            circumstance: reply.circumstance,
         };
         let outcome = self.wrong.map_or(Ok(()), |reply| Err(wrong(reply)));
-        let CheckedReply { errors, remarks, unchecked, digest, checked_call, .. } = self;
-        Check { outcome, errors, remarks, unchecked, digest, checked_call }.into()
+        let CheckedReply {
+            errors,
+            remarks,
+            unchecked,
+            mutations,
+            coverage,
+            digest,
+            checked_call,
+            ..
+        } = self;
+        Check { outcome, errors, remarks, unchecked, mutations, coverage, digest, checked_call }
+            .into()
     }
 }
 
@@ -49,6 +63,8 @@ pub struct WorkerChecks<'a> {
     pub device: DeviceRequest,
     /// How long a call may take.
     pub timeout: Duration,
+    /// In which regimes variants are checked; in all when absent.
+    pub regimes: Option<Vec<Regime>>,
 }
 
 impl Checks for WorkerChecks<'_> {
@@ -60,8 +76,9 @@ impl Checks for WorkerChecks<'_> {
         seed: u64,
         watch: &mut dyn Watch,
     ) -> Vec<CheckedRow> {
-        let WorkerChecks { launcher, device, timeout } = self;
-        let inquiry = Inquiry { plan, rows, coverage, seed, device, timeout: *timeout };
+        let WorkerChecks { launcher, device, timeout, regimes } = self;
+        let (timeout, regimes) = (*timeout, regimes.as_deref());
+        let inquiry = Inquiry { plan, rows, coverage, regimes, seed, device, timeout };
         let kernels = Kernels::of(&inquiry);
         let cores = available_parallelism().map_or(1, usize::from);
         let launchers = launcher.side_by_side(cores.min(kernels.workers()));
@@ -79,6 +96,7 @@ pub(super) struct Inquiry<'a> {
     pub(super) plan: &'a Plan,
     pub(super) rows: &'a [(usize, usize)],
     pub(super) coverage: Coverage,
+    pub(super) regimes: Option<&'a [Regime]>,
     pub(super) seed: u64,
     pub(super) device: &'a DeviceRequest,
     pub(super) timeout: Duration,
@@ -91,6 +109,7 @@ impl Inquiry<'_> {
             protocol: PROTOCOL,
             seed: self.seed,
             coverage: self.coverage,
+            regimes: self.regimes.map(<[_]>::to_vec),
             cells: waiting.iter().map(|rows| cell_request(self.plan, rows)).collect(),
             device: self.device.clone(),
             together,
@@ -382,7 +401,13 @@ impl<'a> Progress<'a> {
     /// The size of a cell, where nobody said what was about to be called.
     fn listed(&self, cell: &Cell) -> Attempt {
         let size = cell.size.name(cell.kernel.axes);
-        Attempt { part: Part::Variant, size, seed: self.inquiry.seed, origin: Origin::Listed }
+        Attempt {
+            part: Part::Variant,
+            size,
+            seed: self.inquiry.seed,
+            origin: Origin::Listed,
+            circumstance: Circumstance::Usual,
+        }
     }
 
     fn give_up(&mut self, reason: &str) {
@@ -421,11 +446,13 @@ pub(super) fn cell_request(plan: &Plan, rows: &[(usize, usize)]) -> CellRequest 
 }
 
 /// A row whose check was the end of a worker.
-fn broken(Attempt { part, size, seed, origin }: Attempt, error: &LinkError) -> CheckedRow {
+fn broken(attempt: Attempt, error: &LinkError) -> CheckedRow {
+    let Attempt { part, size, seed, origin, circumstance } = attempt;
     let text = match part {
         Part::Definition => format!("the kernel's `inputs` or reference {error}"),
         Part::Variant => error.to_string(),
     };
-    let wrong = Wrong { reason: Reason::Reported { text, is_fault: true }, size, seed, origin };
+    let reason = Reason::Reported { text, is_fault: true };
+    let wrong = Wrong { reason, size, seed, origin, circumstance };
     Check::wrong(wrong).into()
 }

@@ -9,11 +9,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::calibrate::RowCalibration;
 use super::watchdog::USUAL_TIMEOUT;
-use crate::check::{Attempt, CheckedCall, Coverage, ErrorFigures, Origin, Remark};
+use crate::check::{
+    Attempt, CheckedCall, Circumstance, Coverage, Covered, ErrorFigures, Mutations, Origin, Remark,
+};
 use crate::cuda::{Ceilings, DeviceFigures, DeviceReading};
 use crate::foreign::Announcement;
 use crate::gauge::{Allocations, CounterFigures};
 use crate::kernel::Mode;
+use crate::value::Regime;
 
 /// Version of the protocol; grows when a worker of the former version would misunderstand a request.
 pub const PROTOCOL: u32 = 2;
@@ -185,6 +188,9 @@ pub struct CheckRequest {
     pub seed: u64,
     /// At which sizes.
     pub coverage: Coverage,
+    /// In which regimes; in all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub regimes: Option<Vec<Regime>>,
     /// The cells with their rows; modes do not matter.
     pub cells: Vec<CellRequest>,
     /// Where CUDA variants run.
@@ -217,6 +223,12 @@ pub struct CheckedReply {
     /// Why its results were not compared, or not all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unchecked: Option<String>,
+    /// How many mistakes in its results would be noticed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mutations: Option<Mutations>,
+    /// Under which circumstances it was called.
+    #[serde(default)]
+    pub coverage: Covered,
     /// Digest of its data and its results, if they are right and two calls gave the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<u64>,
@@ -238,6 +250,9 @@ pub struct WrongReply {
     pub seed: u64,
     /// Who chose the size.
     pub origin: Origin,
+    /// What else is special about the call.
+    #[serde(default, skip_serializing_if = "Circumstance::is_usual")]
+    pub circumstance: Circumstance,
 }
 
 /// Which blocks to take.

@@ -274,7 +274,7 @@ mod tests {
     /// What is found about all rows, in words.
     fn found(launcher: &dyn Launcher, plan: &Plan) -> Vec<String> {
         let device = DeviceRequest::default();
-        let mut checks = WorkerChecks { launcher, device, timeout: USUAL_TIMEOUT };
+        let mut checks = WorkerChecks { launcher, device, timeout: USUAL_TIMEOUT, regimes: None };
         let rows: Vec<_> = (0..plan.cells.len()).flat_map(|cell| [(cell, 0), (cell, 1)]).collect();
         let found = checks.check(plan, &rows, Coverage::EverySize, 1, &mut ());
         let words = |(row, (cell, number)): (CheckedRow, &(usize, usize))| {
@@ -327,7 +327,8 @@ mod tests {
             (0..plan.cells.len()).flat_map(|cell| [(cell, 0), (cell, 1)]).collect();
         let device = DeviceRequest::default();
         let (plan, coverage, seed, timeout) = (&plan, Coverage::EverySize, 1, USUAL_TIMEOUT);
-        let inquiry = Inquiry { plan, rows: &rows, coverage, seed, device: &device, timeout };
+        let inquiry =
+            Inquiry { plan, rows: &rows, coverage, regimes: None, seed, device: &device, timeout };
         let names = |kernel: KernelRows| {
             let variant = |index: &usize| plan.cells[rows[*index].0].rows[rows[*index].1].variant;
             let mut names: Vec<_> = kernel.iter().map(|index| variant(index).name).collect();

@@ -129,7 +129,8 @@ impl Bench {
     ) -> Measured {
         let here = SameProcess(&self.registry);
         let (device, timeout) = (DeviceRequest::default(), USUAL_TIMEOUT);
-        let mut checks = WorkerChecks { launcher: &here, device: device.clone(), timeout };
+        let mut checks =
+            WorkerChecks { launcher: &here, device: device.clone(), timeout, regimes: None };
         let coverage = Coverage::EverySize;
         let checked = check_plan(&self.plan, coverage, 1, &Ok(()), &mut checks, &mut ());
         let assignment = Assignment {

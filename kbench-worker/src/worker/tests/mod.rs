@@ -199,6 +199,8 @@ impl Kernel for Observing {
         parameters: &["x"],
         outputs: &[],
         reference: None,
+        regimes: None,
+        has_fixed_outputs: true,
         definition: &Erased::<Self>::NEW,
         ..*Double::ENTRY
     };
@@ -527,6 +529,7 @@ fn admitted_by(answers: Vec<Answers>) -> (Vec<bool>, Noted) {
         launcher: &launcher,
         device: DeviceRequest::default(),
         timeout: USUAL_TIMEOUT,
+        regimes: None,
     };
     let mut watch = Noted::default();
     let rows = [(0, 1), (1, 2), (2, 3)];
@@ -573,7 +576,8 @@ fn judged_by(answers: Vec<Answers>) -> [bool; 3] {
     let plan = Plan::new(&registry, &Selection::default(), &[], &[]).expect("a plan");
     let launcher = Scripted { answers: RefCell::new(answers), together: RefCell::default() };
     let device = DeviceRequest::default();
-    let mut checks = WorkerChecks { launcher: &launcher, device, timeout: USUAL_TIMEOUT };
+    let mut checks =
+        WorkerChecks { launcher: &launcher, device, timeout: USUAL_TIMEOUT, regimes: None };
     let found = checks.check(&plan, &[(0, 0), (0, 1), (0, 2)], Coverage::EverySize, 1, &mut ());
     assert!(launcher.answers.borrow().is_empty(), "every worker is needed");
     let is_right = |row: &CheckedRow| matches!(row.standing, Standing::Admitted);
@@ -696,10 +700,18 @@ fn fickle() -> Box<dyn Routine> {
 fn checked_cell(registry: &Registry, variants: &[&str]) -> CellRequest {
     let mut wanted = cell(1024, variants);
     let (seed, coverage, device) = (1, Coverage::EverySize, DeviceRequest::default());
-    let (protocol, together, timeout_seconds) = (PROTOCOL, false, 60.0);
+    let (protocol, together, timeout_seconds, regimes) = (PROTOCOL, false, 60.0, None);
     let cells = vec![wanted.clone()];
-    let request =
-        CheckRequest { protocol, seed, coverage, cells, device, together, timeout_seconds };
+    let request = CheckRequest {
+        protocol,
+        seed,
+        coverage,
+        regimes,
+        cells,
+        device,
+        together,
+        timeout_seconds,
+    };
     for reply in answers(&mut Worker::new(registry), &Request::Check(request)) {
         if let Reply::Checked(CheckedReply { place, digest, checked_call, .. }) = reply {
             assert!(digest.is_some(), "it is right, and its bits are always the same");

@@ -58,9 +58,17 @@ fn improvised((every, last): (u32, u32), cells: Vec<CellRequest>, together: bool
         .expect("fine");
     let (protocol, seed, coverage) = (PROTOCOL, 1, Coverage::EverySize);
     let device = DeviceRequest::default();
-    let timeout_seconds = 60.0;
-    let request =
-        CheckRequest { protocol, seed, coverage, cells, device, together, timeout_seconds };
+    let (timeout_seconds, regimes) = (60.0, None);
+    let request = CheckRequest {
+        protocol,
+        seed,
+        coverage,
+        regimes,
+        cells,
+        device,
+        together,
+        timeout_seconds,
+    };
     let (is_collecting, calls, collected) = Default::default();
     let mut workshop = Improvised { every, last, is_collecting, calls, collected };
     let mut said = Vec::new();

@@ -1,0 +1,313 @@
+//! How results depend on data: how much an error of the inputs' last place changes them, how many inputs each depends on, and
+//! whether the comparison would notice typical mistakes.
+
+use super::compare::{Limits, compare};
+use super::exercise::{Expected, Source, Trial};
+use super::{Mutations, Origin};
+use crate::kernel::{CellData, InPlace, guard};
+use crate::plan::Size;
+use crate::value::{NumbersMut, Regime, SplitMix};
+
+/// Sets of data that differ from the usual ones in last places.
+const NUDGES: u64 = 2;
+
+/// Inputs of every array that are changed to see which results change with them.
+const PROBES: usize = 2;
+
+/// References of larger sizes are not run more than once.
+const LARGEST_PROBED: u64 = 25_000;
+
+/// Elements that are set to zero, and as many that get the other sign.
+const ELEMENTS: usize = 40;
+
+/// One of so many parts of the outputs is lost, and one of so many of an input.
+const LOST_OUTPUT: usize = 8;
+const LOST_INPUT: usize = 32;
+
+/// What a kernel's results depend on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sensitivity {
+    /// Inputs per output element, as a constant times some axes.
+    length: Option<Length>,
+    /// By how much an error in the last place of the inputs changes every output, relative to its magnitude.
+    pub(super) condition: Vec<f64>,
+    /// What should come out at one size, and what would if a part of an input were lost.
+    specimen: Option<Specimen>,
+}
+
+/// The length of a reduction as a function of the size.
+#[derive(Clone, Debug, PartialEq)]
+struct Length {
+    factor: f64,
+    /// Which axes are multiplied.
+    axes: Vec<bool>,
+}
+
+#[derive(Clone, Debug)]
+struct Specimen {
+    expected: Expected,
+    lost: Vec<Vec<Vec<f64>>>,
+}
+
+impl Length {
+    fn at(&self, size: &[usize]) -> f64 {
+        let product: f64 = size
+            .iter()
+            .zip(&self.axes)
+            .filter(|(_, multiplied)| **multiplied)
+            .map(|(axis, _)| *axis as f64)
+            .product();
+        (self.factor * product).max(1.0)
+    }
+
+    /// The axes whose product is most nearly proportional to the lengths that were found.
+    fn fit(found: &[(Vec<usize>, f64)]) -> Option<Length> {
+        let (first, _) = found.first()?;
+        let candidates = (0..1usize << first.len().min(8)).map(|chosen| {
+            let axes: Vec<bool> = (0..first.len()).map(|axis| chosen >> axis & 1 == 1).collect();
+            let unit = Length { factor: 1.0, axes };
+            let ratios: Vec<f64> =
+                found.iter().map(|(size, length)| (length / unit.at(size)).ln()).collect();
+            let mean = ratios.iter().sum::<f64>() / ratios.len() as f64;
+            let spread = ratios.iter().map(|ratio| (ratio - mean).powi(2)).sum::<f64>();
+            let largest = ratios.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            (spread, Length { factor: largest.exp(), ..unit })
+        });
+        candidates.min_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, length)| length)
+    }
+}
+
+impl Sensitivity {
+    /// What is found at some sizes.
+    pub(super) fn of(source: &Source, sizes: &[Size], seed: u64) -> Self {
+        let (mut lengths, mut found) = (Vec::new(), Sensitivity::default());
+        let is_small = |size: &&Size| size.product().is_some_and(|all| all <= LARGEST_PROBED);
+        for size in sizes.iter().filter(is_small) {
+            let (regime, origin) = (Regime::Usual, Origin::Awkward);
+            let trial = Trial { size: size.clone(), seed, origin, regime };
+            let Ok(exercise) = source.exercise(&trial) else { continue };
+            let (mut data, Some(expected)) = (exercise.data, exercise.expected) else { continue };
+            found.condition.resize(expected.parts.len().max(found.condition.len()), 0.0);
+            for (part, condition) in found.condition.iter_mut().enumerate() {
+                *condition = condition.max(expected.condition(part));
+            }
+            if let Some(length) = probe(source, data.as_mut(), &expected) {
+                lengths.push((size.values.clone(), length));
+            }
+            if expected.elements() > 0 {
+                let lost = lose_parts(source, data.as_mut());
+                found.specimen = Some(Specimen { expected, lost });
+            }
+        }
+        found.length = Length::fit(&lengths);
+        found
+    }
+
+    /// Inputs on which an element of the results depends, on average; none where nothing can tell.
+    pub(super) fn terms(&self, size: &Size) -> Option<f64> {
+        self.length.as_ref().map(|length| length.at(&size.values))
+    }
+
+    /// How many mistakes in the results would be noticed within some limits.
+    pub(super) fn mutations(&self, names: &[&str], limits: &[Limits]) -> Mutations {
+        let mut mutations = Mutations::default();
+        let Some(Specimen { expected, lost }) = &self.specimen else { return mutations };
+        if limits.len() != expected.parts.len() {
+            return mutations;
+        }
+        let mut random = SplitMix(0x6d75_7461_6e74);
+        let mut try_out = |mistake: &str, parts: Vec<Vec<f64>>| {
+            if !is_visible(&parts, expected, limits) {
+                return;
+            }
+            let passes = compare(names, &parts, expected, limits).is_ok_and(|errors| errors.pass());
+            mutations.note(mistake, !passes);
+        };
+        let changed = |part: usize, change: &dyn Fn(&mut Vec<f64>)| {
+            let mut parts = expected.parts.clone();
+            change(&mut parts[part]);
+            parts
+        };
+        for (part, elements) in expected.parts.iter().enumerate().filter(|(_, e)| !e.is_empty()) {
+            for _ in 0..ELEMENTS {
+                let index = random.below(elements.len() as u64) as usize;
+                try_out("an element that is zero", changed(part, &|of| of[index] = 0.0));
+                try_out("an element with the wrong sign", changed(part, &|of| of[index] *= -1.0));
+            }
+            let tile = elements.len().div_ceil(LOST_OUTPUT);
+            for start in [0, elements.len() - tile] {
+                let lose = |of: &mut Vec<f64>| of[start..start + tile].fill(0.0);
+                try_out("a lost tile", changed(part, &lose));
+            }
+        }
+        for parts in lost {
+            try_out("a lost part of an input", parts.clone());
+        }
+        mutations
+    }
+}
+
+/// Whether some results differ from what is expected by more than their type leaves open.
+fn is_visible(parts: &[Vec<f64>], expected: &Expected, limits: &[Limits]) -> bool {
+    parts.iter().zip(&expected.parts).zip(limits).any(|((parts, expected), limits)| {
+        let resolution = 4.0 * limits.roundoff();
+        let differs = |(a, b): (&f64, &f64)| {
+            a != b && !(a.is_nan() && b.is_nan()) && (a - b).abs() > resolution * b.abs()
+        };
+        parts.iter().zip(expected).any(differs)
+    })
+}
+
+/// Whether the initial content of outputs is read.
+fn reads_outputs(source: &Source) -> bool {
+    source.kernel.in_place != InPlace::No
+}
+
+/// By how much results change when inputs do in their last places: for every element, the root of the mean square.
+pub(super) fn spread(
+    source: &Source,
+    trial: &Trial,
+    expected: &[Vec<f64>],
+) -> Option<Vec<Vec<f64>>> {
+    let mut squares: Vec<Vec<f64>> = expected.iter().map(|part| vec![0.0; part.len()]).collect();
+    let mut counted = 0.0;
+    for nudge in 0..NUDGES {
+        let mut data = source.data(trial).ok()?;
+        let mut random = SplitMix(trial.seed ^ (nudge + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut is_nudged = false;
+        data.each_input(reads_outputs(source), &mut |numbers| {
+            is_nudged |= self::nudge(numbers, &mut random);
+        });
+        if !is_nudged {
+            return None;
+        }
+        let changed = guarded_outputs(source, data.as_mut())?;
+        if !has_shape_of(&changed, expected) {
+            return None; // the number of results depends on the data
+        }
+        for (squares, (changed, expected)) in squares.iter_mut().zip(changed.iter().zip(expected)) {
+            for (square, (a, b)) in squares.iter_mut().zip(changed.iter().zip(expected)) {
+                let difference = (a - b).powi(2);
+                *square += if difference.is_finite() { difference } else { 0.0 };
+            }
+        }
+        counted += 1.0;
+    }
+    for square in squares.iter_mut().flatten() {
+        *square = (*square / counted).sqrt();
+    }
+    Some(squares)
+}
+
+fn has_shape_of(parts: &[Vec<f64>], expected: &[Vec<f64>]) -> bool {
+    parts.len() == expected.len() && parts.iter().zip(expected).all(|(a, b)| a.len() == b.len())
+}
+
+/// Moves every number to the next one above or below; gives whether there was one to move.
+fn nudge(numbers: &mut dyn NumbersMut, random: &mut SplitMix) -> bool {
+    let roundoff = numbers.roundoff();
+    if roundoff == 0.0 {
+        return false;
+    }
+    for index in 0..numbers.length() {
+        let sign = if random.bits() & 1 == 0 { 1.0 } else { -1.0 };
+        let number = numbers.get(index);
+        numbers.set(index, number * (1.0 + sign * 2.0 * roundoff));
+    }
+    numbers.length() > 0
+}
+
+/// What comes out of changed data; none where that fails.
+fn guarded_outputs(source: &Source, data: &mut dyn CellData) -> Option<Vec<Vec<f64>>> {
+    guard(|| source.outputs(data)).ok()?.ok()?.map(|outputs| outputs.parts)
+}
+
+/// On how many inputs an element of the results depends, on average, by changing some of them: every pair of an input and a
+/// result that changes with it is counted from the side of the inputs.
+fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Option<f64> {
+    let lengths = real_arrays(source, data);
+    let mut random = SplitMix(0x7072_6f62_6573);
+    let mut pairs = 0.0;
+    for (array, length) in lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
+        let mut changes = 0;
+        for _ in 0..PROBES {
+            let index = random.below(*length as u64) as usize;
+            let change = |number: f64| 0.1 - 1.5 * number;
+            let before = alter(source, data, array, index, &change);
+            let changed = guarded_outputs(source, data);
+            alter(source, data, array, index, &|_| before);
+            let changed = changed.filter(|changed| has_shape_of(changed, &expected.parts))?;
+            let differ = |(a, b): (&f64, &f64)| a != b && !(a.is_nan() && b.is_nan());
+            let all = changed.iter().flatten().zip(expected.parts.iter().flatten());
+            changes += all.filter(|pair| differ(*pair)).count();
+        }
+        pairs += (changes * length) as f64 / PROBES as f64;
+    }
+    let (has_inputs, elements) = (lengths.iter().any(|length| *length > 0), expected.elements());
+    (has_inputs && elements > 0).then(|| (pairs / elements as f64).max(1.0))
+}
+
+/// Lengths of the arrays of inputs; 0 for those of whole numbers, which may be indices.
+fn real_arrays(source: &Source, data: &mut dyn CellData) -> Vec<usize> {
+    let mut lengths = Vec::new();
+    data.each_input(reads_outputs(source), &mut |numbers| {
+        lengths.push(if numbers.roundoff() > 0.0 { numbers.length() } else { 0 });
+    });
+    lengths
+}
+
+/// Changes one number of one array; gives what it was.
+fn alter(
+    source: &Source,
+    data: &mut dyn CellData,
+    array: usize,
+    index: usize,
+    change: &dyn Fn(f64) -> f64,
+) -> f64 {
+    let (mut position, mut before) = (0, 0.0);
+    data.each_input(reads_outputs(source), &mut |numbers| {
+        if position == array {
+            before = numbers.get(index);
+            numbers.set(index, change(before));
+        }
+        position += 1;
+    });
+    before
+}
+
+/// What comes out when a part of an input is lost, for every array.
+fn lose_parts(source: &Source, data: &mut dyn CellData) -> Vec<Vec<Vec<f64>>> {
+    let lengths = real_arrays(source, data);
+    let mut results = Vec::new();
+    for (array, length) in lengths.iter().enumerate().filter(|(_, length)| **length > 1) {
+        let part = length.div_ceil(LOST_INPUT);
+        let start = (length / 2).min(length - part);
+        let before: Vec<f64> = (start..start + part)
+            .map(|index| alter(source, data, array, index, &|_| 0.0))
+            .collect();
+        results.extend(guarded_outputs(source, data));
+        for (index, number) in (start..).zip(before) {
+            alter(source, data, array, index, &|_| number);
+        }
+    }
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_length_of_a_reduction_is_fitted_to_the_axes_that_it_goes_over() {
+        let of = |length: fn(&[usize]) -> f64| {
+            let sizes = [vec![3, 7, 5], vec![17, 31, 13], vec![23, 10, 6], vec![67, 33, 41]];
+            let found: Vec<_> =
+                sizes.into_iter().map(|size| (size.clone(), length(&size))).collect();
+            Length::fit(&found).expect("a fit").at(&[100, 200, 300])
+        };
+        assert!((of(|size| 2.0 * size[2] as f64) - 600.0).abs() < 1e-6);
+        assert!((of(|size| (size[0] * size[1]) as f64 / 2.0) - 10_000.0).abs() < 1e-6);
+        assert_eq!(of(|_| 1.0), 1.0);
+        assert_eq!(Length::fit(&[]), None);
+    }
+}

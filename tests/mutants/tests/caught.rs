@@ -1,0 +1,298 @@
+//! The checks fail every wrong variant, and pass every right one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Variants that must fail at one size at least, each with a part of the reason.
+const WRONG: &[(&str, &str)] = &[
+    ("tanh/overflowing_quotient", ""),
+    ("sigmoid/overflowing_exponential", ""),
+    ("softplus/overflowing_logarithm", ""),
+    ("gelu/rounded_constant", ""),
+    ("gelu_exact/quick_formula", ""),
+    ("exp/without_range_reduction", ""),
+    ("exp/exponent_wraps", ""),
+    ("relu/relu_without_tail_cuda", ""),
+    ("hypot/overflowing_squares", ""),
+    ("lengths/overflowing_lengths", ""),
+    ("inverse_root/one_newton_step", ""),
+    ("limit/exchanged_limits", ""),
+    ("complex_product/wrong_sign", ""),
+    ("half_product/loses_a_split", ""),
+    ("half_product/sums_in_f16", ""),
+    ("half_product/even_number_of_products", ""),
+    ("distance/wrapping_difference", ""),
+    ("distance/wrapping_difference_cuda", ""),
+    ("magnitude/wrapping_magnitude", ""),
+    ("byte_magnitude/wrapping_byte_magnitude", ""),
+    ("average/wrapping_average", ""),
+    ("quantise/without_limits", ""),
+    ("quantise/cut_off", ""),
+    ("quantise/without_limits_cuda", ""),
+    ("leading_zeros/one_bit_at_least", ""),
+    ("ones/counts_first", ""),
+    ("floor_division/truncated_division", ""),
+    ("product/full_tiles_alone", ""),
+    ("product/transposed_operand", ""),
+    ("product/stride_of_squares", ""),
+    ("line/every_thousandth_call", ""),
+    ("line/returns_when_filled", ""),
+    ("line/returns_when_ends_are_right", ""),
+    ("line/known_by_address", ""),
+    ("line/known_by_first_element", ""),
+    ("line/added_to_output", ""),
+    ("line/without_tail", ""),
+    ("line/two_shares", ""),
+    ("line/reads_past_the_end", ""),
+    ("line/reads_before_the_start", ""),
+    ("line/writes_past_the_end", ""),
+    ("line/vectors_without_tail", ""),
+    ("line/without_last_block", ""),
+    ("relative/first_largest_for_ever", ""),
+    ("relative/stale_scratch", ""),
+    ("rms_norm/epsilon_outside", ""),
+    ("rms_norm/overflowing_mean_square", ""),
+    ("layer_norm/sample_variance", ""),
+    ("layer_norm/cancelling_variance", ""),
+    ("sum/without_tail", ""),
+    ("sum/even_length", ""),
+    ("sum/two_threads", ""),
+    ("sum/without_head", ""),
+    ("sum/racing_tasks", ""),
+    ("total/not_cleared", ""),
+    ("total/total_not_cleared", ""),
+    ("total/full_blocks", ""),
+    ("dot/sum_in_f16", ""),
+    ("largest/starts_at_zero", ""),
+    ("largest/starts_at_min_positive", ""),
+    ("smallest/starts_at_one", ""),
+    ("first_largest/takes_last_tie", ""),
+    ("first_largest/index_from_zero", ""),
+    ("first_largest/takes_last_block", ""),
+    ("first_largest/block_any_largest", ""),
+    ("first_above/any_above", ""),
+    ("variance/one_pass_variance", ""),
+    ("variance/one_pass_variance_cuda", ""),
+    ("summary/counts_zeros", ""),
+    ("running_sums/exclusive_in_second_block", ""),
+    ("sort/distinct_numbers", ""),
+    ("stable_order/unstable_order", ""),
+    ("stable_order/right_before_left", ""),
+    ("histogram/loses_last_bin", ""),
+    ("histogram/racing_bins", ""),
+    ("lower_bound/any_of_equal", ""),
+    ("lower_bound/upper_bound", ""),
+    ("gather/without_last_index", ""),
+    ("softmax/without_maximum", ""),
+    ("softmax/maximum_from_zero", ""),
+    ("softmax/maximum_of_all_rows", ""),
+    ("softmax/warp_without_maximum", ""),
+    ("log_sum_exp/sum_without_maximum", ""),
+    ("log_sum_exp/chunks_not_rescaled", ""),
+    ("blur/chunks_without_halo", ""),
+    ("laplacian/last_column_runs_on", ""),
+    ("convolution/without_reversal", ""),
+];
+
+/// Variants that must pass at every size, as bases must.
+const RIGHT: &[&str] = &[
+    "tanh/limited_expm1",
+    "tanh/negative_expm1",
+    "sigmoid/by_tanh",
+    "softplus/linear_above_twenty",
+    "gelu/gelu_by_power_of_two",
+    "gelu_exact/gelu_by_rational_erf",
+    "exp/reduced_polynomial",
+    "relu/relu_in_chunks",
+    "relu/relu_by_mask",
+    "hypot/scaled",
+    "hypot/in_f64",
+    "lengths/scaled_lengths",
+    "inverse_root/four_newton_steps",
+    "limit/limited_by_branches",
+    "polynomial/estrin",
+    "complex_product/three_products",
+    "half_product/split_sums",
+    "half_product/pairs_of_products",
+    "distance/larger_minus_smaller",
+    "distance/grid_stride",
+    "magnitude/by_sign_mask",
+    "average/common_bits",
+    "quantise/by_bias",
+    "quantise/by_saturation",
+    "quantise/quantise_limited",
+    "leading_zeros/by_halves",
+    "ones/by_table",
+    "reversed_bits/by_reversed_bytes",
+    "reversed_bits/by_exchanges",
+    "floor_division/truncated_and_corrected",
+    "product/in_tiles",
+    "product/transposed_copy",
+    "product/fused_rows",
+    "product/strassen",
+    "line/odd_chunks",
+    "line/aligned_vectors",
+    "line/from_the_end",
+    "line/vectors_with_tail",
+    "relative/kept_scratch",
+    "transpose/in_blocks",
+    "rms_norm/fused",
+    "rms_norm/relative_to_largest",
+    "layer_norm/welford",
+    "layer_norm/relative_to_first",
+    "sum/kahan",
+    "sum/neumaier",
+    "sum/pairwise",
+    "sum/eight_lanes",
+    "sum/reversed",
+    "sum/sorted_by_size",
+    "sum/any_order",
+    "sum/compare_and_swap",
+    "total/atomic_total",
+    "dot/fused",
+    "dot/dot_reversed",
+    "largest/by_ordered_bits",
+    "extremes/three_comparisons",
+    "first_largest/in_blocks",
+    "first_largest/joined_by_index",
+    "first_largest/block_first_largest",
+    "first_above/early_exit",
+    "first_above/parallel_exit",
+    "variance/welford_variance",
+    "variance/shifted_variance",
+    "summary/one_pass",
+    "running_sums/up_and_down",
+    "running_sums/two_levels",
+    "sort/radix_sort",
+    "sort/merged_runs",
+    "sort/parallel_sort",
+    "sort_bytes/counting_sort",
+    "stable_order/order_by_digits",
+    "stable_order/order_by_merging",
+    "histogram/bins_of_tasks",
+    "histogram/four_tables",
+    "histogram/atomic_bins",
+    "lower_bound/branchless",
+    "lower_bound/galloping",
+    "gather/four_at_once",
+    "scatter/by_inverse",
+    "softmax/online",
+    "softmax/two_passes_in_f64",
+    "softmax/thread_local_scratch",
+    "softmax/scoped_threads",
+    "softmax/warp_shuffles",
+    "log_sum_exp/streaming",
+    "log_sum_exp/joined_chunks",
+    "blur/chunks_with_halo",
+    "blur/moving_window",
+    "laplacian/parallel_rows",
+    "laplacian/with_border",
+    "convolution/tap_by_tap",
+];
+
+/// A size that took too long was not looked at.
+const NOT_LOOKED_AT: &str = "not checked at this size";
+
+/// Statuses of the rows of a variant, and whether it is a base.
+#[derive(Default)]
+struct Variant {
+    is_base: bool,
+    statuses: Vec<String>,
+}
+
+impl Variant {
+    /// What the checks say against it, once.
+    fn failures(&self) -> BTreeSet<&str> {
+        self.statuses.iter().filter_map(|status| status.strip_prefix("failed: ")).collect()
+    }
+
+    /// Whether it needs a device, and there is none.
+    fn needs_device(&self) -> bool {
+        self.statuses.iter().all(|status| status.starts_with("skipped: ") && !is_slow(status))
+    }
+
+    /// Statuses other than that it is right.
+    fn doubts(&self) -> BTreeSet<&str> {
+        let doubts = self.statuses.iter().filter(|status| *status != "ok" && !is_slow(status));
+        doubts.map(String::as_str).collect()
+    }
+}
+
+fn is_slow(status: &str) -> bool {
+    status.contains(NOT_LOOKED_AT)
+}
+
+/// All variants by `kernel/variant`, as a run of the checks found them.
+fn checked() -> BTreeMap<String, Variant> {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mutants.json");
+    let _ = std::fs::remove_file(&path);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kbench-mutants"));
+    command.arg("--test").arg("--export").arg(format!("json={}", path.display()));
+    if std::env::var_os("KBENCH_MUTANTS_ON_GPU").is_none() {
+        command.arg("--no-gpu");
+    }
+    let output = command.output().expect("a program that starts");
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| {
+        panic!("no document: {error}\n{}", String::from_utf8_lossy(&output.stderr))
+    });
+    let document: Value = serde_json::from_str(&text).expect("a document");
+    let mut variants: BTreeMap<String, Variant> = BTreeMap::new();
+    for row in document["rows"].as_array().expect("rows") {
+        let text = |field: &str| row[field].as_str().unwrap_or_else(|| panic!("{field}: {row}"));
+        let kernel = text("kernel").rsplit("::").next().expect("a name");
+        let variant = variants.entry(format!("{kernel}/{}", text("variant"))).or_default();
+        variant.is_base = row["is_base"] == true;
+        variant.statuses.push(text("status").to_owned());
+    }
+    variants
+}
+
+#[test]
+fn every_wrong_variant_fails_and_every_right_one_passes() {
+    let variants = checked();
+    let mut offenders = Vec::new();
+    let mut say = |name: &str, what: String| offenders.push(format!("{name}: {what}"));
+    for (name, part) in WRONG {
+        match variants.get(*name) {
+            None => say(name, "is no variant".to_owned()),
+            Some(variant) if variant.needs_device() => {}
+            Some(variant) => {
+                let failures = variant.failures();
+                if failures.is_empty() {
+                    say(name, format!("is wrong, and passes: {:?}", variant.statuses));
+                } else if !failures.iter().any(|failure| failure.contains(part)) {
+                    say(name, format!("fails without `{part}`: {failures:?}"));
+                }
+            }
+        }
+    }
+    let bases =
+        variants.iter().filter(|(_, variant)| variant.is_base).map(|(name, _)| name.as_str());
+    for name in RIGHT.iter().copied().chain(bases) {
+        match variants.get(name) {
+            None => say(name, "is no variant".to_owned()),
+            Some(variant) if variant.needs_device() => {}
+            Some(variant) if variant.statuses.iter().all(|status| is_slow(status)) => {
+                say(name, "was not checked at any size".to_owned());
+            }
+            Some(variant) => {
+                let doubts = variant.doubts();
+                if !doubts.is_empty() {
+                    say(name, format!("is right: {doubts:?}"));
+                }
+            }
+        }
+    }
+    for (name, variant) in &variants {
+        let is_wrong = WRONG.iter().any(|(wrong, _)| wrong == name);
+        let places = [is_wrong, RIGHT.contains(&name.as_str()), variant.is_base];
+        if places.iter().filter(|is_there| **is_there).count() != 1 {
+            say(name, "must be in one of the two tables, or a base".to_owned());
+        }
+    }
+    assert!(WRONG.len() >= 44 && RIGHT.len() >= 42, "{} and {}", WRONG.len(), RIGHT.len());
+    assert!(offenders.is_empty(), "{} offenders:\n{}", offenders.len(), offenders.join("\n"));
+}
