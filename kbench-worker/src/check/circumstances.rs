@@ -181,18 +181,9 @@ impl Gate {
         let trial = Trial { regime, ..usual.clone() };
         if !self.exercises.contains_key(&trial) {
             tell(attempt(self.kernel, &trial, Part::Definition, Circumstance::of(regime)));
-            let usual = self.exercises.get(&usual).and_then(|exercise| exercise.as_ref().ok());
-            let usual_scales = usual.and_then(|usual| usual.expected.as_ref()).map(|of| &of.scales);
             let mut exercise = self.source.exercise(&trial);
-            if let Ok(Exercise { expected: Some(expected), .. }) = &mut exercise
-                && !matches!(regime, Regime::Huge | Regime::Tiny | Regime::Denormal)
-            {
-                // What cancels to nothing has the rounding errors of what it is made of.
-                for (scale, usual) in
-                    expected.scales.iter_mut().zip(usual_scales.into_iter().flatten())
-                {
-                    *scale = scale.max(*usual);
-                }
+            if let Ok(exercise) = &mut exercise {
+                self.scale(exercise, &trial, &usual, subject.variant);
             }
             self.exercises.insert(trial.clone(), exercise);
         }
@@ -207,6 +198,21 @@ impl Gate {
             Ok(_) => Ok(true),
             Err(wrong) if wrong.is_declined() => Ok(false),
             Err(wrong) => Err(Box::new(wrong)),
+        }
+    }
+
+    /// Says by what errors on data of a regime are measured.
+    fn scale(&self, exercise: &mut Exercise, trial: &Trial, usual: &Trial, variant: &VariantEntry) {
+        let roundoffs = self.roundoffs(variant, exercise);
+        let Some(expected) = &mut exercise.expected else { return };
+        expected.scale_by_numbers(trial.regime, &roundoffs);
+        let usual = self.exercises.get(usual).and_then(|usual| usual.as_ref().ok());
+        let usual = usual.and_then(|usual| usual.expected.as_ref());
+        if let (Some(usual), false) = (usual, trial.regime.is_extreme()) {
+            // What cancels to nothing has the rounding errors of what it is made of.
+            for (scale, usual) in expected.scales.iter_mut().zip(&usual.scales) {
+                *scale = scale.max(*usual);
+            }
         }
     }
 
@@ -229,11 +235,16 @@ impl Gate {
         let limits = self.limits(subject.variant, &roundoffs, expected, &trial.size);
         let is_extreme = trial.regime.is_extreme();
         let is_special = matches!(trial.regime, Regime::Infinite | Regime::Nan);
-        let has_results = (0..expected.parts.len()).all(|part| {
-            let is_finite = expected.parts[part].iter().all(|element| element.is_finite());
-            is_special || (is_finite && expected.is_representable(part, limits[part].roundoff()))
-        });
         let is_short = limits.iter().all(|limits| limits.terms() <= SHORT);
+        let has_results = (0..expected.parts.len()).all(|part| {
+            // Where elements do not depend on each other, those that are numbers can be compared.
+            is_special
+                || expected.is_representable(
+                    part,
+                    (limits[part].roundoff(), trial.regime),
+                    is_short,
+                )
+        });
         is_other && has_results && (!is_extreme || is_short)
     }
 
@@ -272,7 +283,11 @@ impl Gate {
             return limits;
         }
         let own = self.own_errors.get(trial).copied().flatten().unwrap_or(0.0);
-        let widened = limits.into_iter().map(|limits| match variant.is_base {
+        let is_short = limits.iter().all(|limits| limits.terms() <= SHORT);
+        let largest = |limits: &Limits| trial.regime.largest_result(limits.roundoff());
+        let widened =
+            limits.into_iter().map(|limits| limits.in_regime(is_short.then(|| largest(&limits))));
+        let widened = widened.map(|limits| match variant.is_base {
             true => limits.at_least(limits.roundoff().sqrt()),
             false if limits.roundoff() > 0.0 => limits.at_least(OWN_SHARE * own),
             false => limits,
@@ -512,14 +527,36 @@ impl Gate {
             tell(attempt(self.kernel, &trial, Part::Variant, circumstance));
             let Exercise { data, expected: Some(expected), .. } = &mut exercise else { break };
             let callable = (subject.callable.0, &Caller::Pool(pool));
-            let outcome = self.call(callable, data.as_mut(), Poison::First).and_then(|called| {
-                self.compare_call(subject, data.as_ref(), called, expected, &trial)
-            });
+            let outcome = self.call_in_pool(subject, callable, data.as_mut(), expected, &trial);
             outcome.map_err(|reason| wrong_in(self.kernel, &trial, reason, circumstance))?;
             called_from.push(threads);
         }
         self.exercises.insert(trial, Ok(exercise));
         Ok(called_from)
+    }
+
+    /// Calls a variant from a pool; many times where threads share cores, for then one may be interrupted anywhere.
+    fn call_in_pool(
+        &self,
+        subject: Subject<'_>,
+        callable: Callable<'_>,
+        data: &mut dyn CellData,
+        expected: &Expected,
+        trial: &Trial,
+    ) -> Result<(), Reason> {
+        let mut known = None;
+        let begun = Instant::now();
+        loop {
+            let called = self.call(callable, data, Poison::First)?;
+            let fingerprint = called.fingerprint;
+            if known.replace(fingerprint) != Some(fingerprint) {
+                self.compare_call(subject, data, called, expected, trial)?;
+            }
+            let is_crowded = callable.1.threads() == POOLS.last().copied();
+            if !is_crowded || begun.elapsed() > TIME_OF_CALLS {
+                return Ok(());
+            }
+        }
     }
 
     fn pool(&mut self, threads: usize) -> Option<Arc<rayon::ThreadPool>> {

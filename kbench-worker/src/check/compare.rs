@@ -39,6 +39,8 @@ pub(super) struct Limits {
     steps: f64,
     /// By how much an error in the last place of the inputs changes it, where that is not known element by element.
     condition: f64,
+    /// Larger elements are left out; none where that is an error.
+    largest: Option<f64>,
     /// What is granted in any case: the relative error of another function that is known to be right.
     floor: f64,
 }
@@ -49,12 +51,24 @@ impl Limits {
         // Work that is no number, or less than an operation per element, says nothing about rounding.
         let root = terms.max(1.0).sqrt();
         let (sums, steps) = (root * roundoff.min(SUM_ROUNDOFF), 1.0 + root * sum_share(roundoff));
-        Limits { roundoff, terms, given: None, sums, steps, condition, floor: 0.0 }
+        let (given, floor, largest) = (None, 0.0, None);
+        Limits { roundoff, terms, given, sums, steps, condition, largest, floor }
     }
 
     /// The same where its author grants something else.
     pub(super) fn or_given(self, given: Option<f64>) -> Self {
         Limits { given, ..self }
+    }
+
+    /// The same for data on which all roundings of a sum may have the same sign, so that they do not average out; larger elements
+    /// than some are left out.
+    pub(super) fn in_regime(self, largest: Option<f64>) -> Self {
+        Limits { sums: self.sums * self.terms.max(1.0).sqrt(), largest, ..self }
+    }
+
+    /// Whether an element that should be so large is not compared.
+    fn skips(&self, expected: f64) -> bool {
+        self.largest.is_some_and(|largest| expected.is_nan() || expected.abs() > largest)
     }
 
     /// The same where so much is granted in any case.
@@ -245,6 +259,9 @@ impl Part<'_> {
         }
         let (mut squares, mut maximum, mut share, mut worst) = (0.0, 0.0f64, 0.0f64, None);
         for (index, (got, &expected)) in got.zip(expected).enumerate() {
+            if self.limits.skips(expected) {
+                continue;
+            }
             if !got.is_finite() || !expected.is_finite() {
                 if got == expected || (got.is_nan() && expected.is_nan()) {
                     continue;

@@ -10,6 +10,9 @@ use crate::value::{Regime, limits};
 /// second set of data as well.
 const FEW_ELEMENTS: usize = 16;
 
+/// The share of the largest element by which errors of the others are measured.
+const OUTSTANDING: f64 = 0.05;
+
 /// Another seed, far from those of the exercises.
 const OTHER_SEED: u64 = 0x5851_f42d_4c95_7f2d;
 
@@ -45,12 +48,36 @@ impl Expected {
         if root > 0.0 && self.scales[part] > 0.0 { root / self.scales[part] } else { 0.0 }
     }
 
-    /// Whether all of it can be told by a type with such a round-off: finite, and not below its smallest normal number.
-    pub(super) fn is_representable(&self, part: usize, roundoff: f64) -> bool {
-        let [smallest, largest] = limits(roundoff);
+    /// Measures errors by what are numbers of types with such round-offs.
+    pub(super) fn scale_by_numbers(&mut self, regime: Regime, roundoffs: &[f64]) {
+        for ((scale, part), roundoff) in self.scales.iter_mut().zip(&self.parts).zip(roundoffs) {
+            let largest = regime.largest_result(*roundoff);
+            let mut numbers = part.clone();
+            numbers.retain(|element| element.abs() <= largest);
+            if numbers.len() < part.len() {
+                *scale = root_mean_square(&numbers);
+            }
+            // One element that is far larger than all others leaves its rounding errors in them.
+            let farthest = numbers.iter().fold(0.0f64, |all, element| all.max(element.abs()));
+            *scale = scale.max(farthest * OUTSTANDING);
+        }
+    }
+
+    /// Whether all elements of an output, or some of them, are numbers of a type with such a round-off: finite, and not below its
+    /// smallest normal number.
+    pub(super) fn is_representable(
+        &self,
+        part: usize,
+        (roundoff, regime): (f64, Regime),
+        some: bool,
+    ) -> bool {
+        let ([smallest, _], largest) = (limits(roundoff), regime.largest_result(roundoff));
         let (scale, is_exact) = (self.scales[part], roundoff == 0.0);
-        self.parts[part].iter().all(|element| element.abs() <= largest)
-            && (is_exact || scale == 0.0 || scale * roundoff >= smallest)
+        let mut elements = self.parts[part].iter();
+        let fits = |element: &f64| element.abs() <= largest;
+        let do_fit = if some { elements.any(fits) } else { elements.all(fits) };
+        let is_empty = self.parts[part].is_empty();
+        (do_fit || is_empty) && (is_exact || scale == 0.0 || scale * roundoff >= smallest)
     }
 }
 

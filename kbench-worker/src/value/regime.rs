@@ -134,6 +134,13 @@ impl Regime {
         }
     }
 
+    /// The largest result that can be expected of a type with such a round-off: where squares overflow, larger ones are what is
+    /// left of sums of overflowed products.
+    pub(crate) fn largest_result(self, roundoff: f64) -> f64 {
+        let [_, largest] = limits(roundoff);
+        if self == Regime::Huge { 64.0 * largest.sqrt() } else { largest }
+    }
+
     /// Whether a kernel that computes intermediate results in its own type may fail here: the squares of its inputs are no
     /// numbers of that type.
     pub(crate) fn is_extreme(self) -> bool {
@@ -211,8 +218,11 @@ impl Domain {
         }
     }
 
-    /// Numbers at which mistakes show: the first is as likely as the last.
+    /// Numbers at which mistakes show, where there are bounds.
     fn ends(&self) -> Vec<f64> {
+        if self.is_free {
+            return Vec::new();
+        }
         let Range { start, end } = self.bounds;
         if !self.is_whole() {
             return vec![start, self.within(end), self.within((start + end) / 2.0)];
