@@ -22,6 +22,9 @@ const OWN_SHARE: f64 = 4.0;
 const CALLS: usize = 1_100;
 const TIME_OF_CALLS: Duration = Duration::from_millis(25);
 
+/// How long a variant is called from a pool of several threads.
+const TIME_IN_POOL: Duration = Duration::from_millis(8);
+
 /// Threads of the pools from which parallel variants are called.
 const POOLS: [usize; 4] = [1, 2, 3, 16];
 
@@ -425,6 +428,7 @@ impl Gate {
         trial: &Trial,
     ) -> Result<f64, Reason> {
         let limits = self.limits(subject.variant, &called.roundoffs, expected, &trial.size);
+        let limits = self.limits_in_regime(subject.variant, limits, trial);
         let outputs = all_outputs(data, called.returned);
         let errors = compare(self.kernel.outputs, &outputs.parts, expected, &limits)?;
         match errors.pass() {
@@ -518,42 +522,45 @@ impl Gate {
         size: &Size,
         tell: &mut Tell<'_>,
     ) -> Result<Vec<usize>, Box<Wrong>> {
-        let trial = self.usual(size);
-        let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { return Ok(Vec::new()) };
         let mut called_from = Vec::new();
         for threads in POOLS {
             let Some(pool) = self.pool(threads) else { continue };
-            let circumstance = Circumstance::Pool(threads);
-            tell(attempt(self.kernel, &trial, Part::Variant, circumstance));
-            let Exercise { data, expected: Some(expected), .. } = &mut exercise else { break };
             let callable = (subject.callable.0, &Caller::Pool(pool));
-            let outcome = self.call_in_pool(subject, callable, data.as_mut(), expected, &trial);
-            outcome.map_err(|reason| wrong_in(self.kernel, &trial, reason, circumstance))?;
+            let circumstance = Circumstance::Pool(threads);
+            for regime in [Regime::Usual, Regime::Sorted, Regime::Sparse] {
+                let usual = self.usual(size);
+                let trial = Trial { regime, ..usual.clone() };
+                if !self.can_tell(subject, &trial, &usual) && regime != Regime::Usual {
+                    continue;
+                }
+                let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { continue };
+                tell(attempt(self.kernel, &trial, Part::Variant, circumstance));
+                let outcome = self.call_in_pool(subject, callable, &mut exercise, &trial);
+                outcome.map_err(|reason| wrong_in(self.kernel, &trial, reason, circumstance))?;
+                self.exercises.insert(trial, Ok(exercise));
+            }
             called_from.push(threads);
         }
-        self.exercises.insert(trial, Ok(exercise));
         Ok(called_from)
     }
 
-    /// Calls a variant from a pool; many times where threads share cores, for then one may be interrupted anywhere.
+    /// Calls a variant from a pool; many times where there are several threads, for it may be that they disturb each other.
     fn call_in_pool(
         &self,
         subject: Subject<'_>,
         callable: Callable<'_>,
-        data: &mut dyn CellData,
-        expected: &Expected,
+        exercise: &mut Exercise,
         trial: &Trial,
     ) -> Result<(), Reason> {
-        let mut known = None;
-        let begun = Instant::now();
+        let Exercise { data, expected: Some(expected), .. } = exercise else { return Ok(()) };
+        let (mut known, begun) = (None, Instant::now());
         loop {
-            let called = self.call(callable, data, Poison::First)?;
+            let called = self.call(callable, data.as_mut(), Poison::First)?;
             let fingerprint = called.fingerprint;
             if known.replace(fingerprint) != Some(fingerprint) {
-                self.compare_call(subject, data, called, expected, trial)?;
+                self.compare_call(subject, data.as_ref(), called, expected, trial)?;
             }
-            let is_crowded = callable.1.threads() == POOLS.last().copied();
-            if !is_crowded || begun.elapsed() > TIME_OF_CALLS {
+            if callable.1.threads() == Some(1) || begun.elapsed() > TIME_IN_POOL {
                 return Ok(());
             }
         }
