@@ -9,7 +9,7 @@ use super::{
     ChangeReport, CheckReport, ComparisonReport, CrossoverContext, DeviceRow, RawSamples,
     RowReport, ScalingContext, Status, units,
 };
-use crate::check::{CheckedRow, Mutations, Standing};
+use crate::check::{CheckedRow, Circumstance, Mutations, Standing, Wrong};
 use crate::crossover::Origin;
 use crate::cuda::Ceilings;
 use crate::infer::{
@@ -19,6 +19,7 @@ use crate::infer::{
 use crate::kernel::guard;
 use crate::measure::{Measured, Pass, RowMeasured};
 use crate::plan::Cell;
+use crate::suite::DEFAULT_SEED;
 use crate::visible::in_lines;
 use crate::worker::Sample;
 
@@ -303,7 +304,9 @@ impl Finding<'_> {
         let shown = |reason: &str| in_lines(reason).into_owned();
         match (&self.checked.standing, self.known) {
             (Standing::Skipped(reason), _) => Status::Skipped(shown(reason)),
-            (Standing::Wrong(wrong), _) => Status::Failed(shown(&wrong.to_string())),
+            (Standing::Wrong(wrong), _) => {
+                Status::Failed(shown(&format!("{wrong}{}", self.repetition(wrong))))
+            }
             (Standing::Admitted, Some(RowMeasured { failure: Some(failure), .. })) => {
                 let size = self.cell.size.name(self.cell.kernel.axes);
                 Status::Failed(shown(&format!("{failure} (at {size})")))
@@ -320,6 +323,21 @@ impl Finding<'_> {
                 unchecked.map_or(Status::Ok, |reason| Status::Unchecked(shown(reason)))
             }
         }
+    }
+
+    /// How to see a failure again that only data shows which nobody has chosen.
+    fn repetition(&self, wrong: &Wrong) -> String {
+        let Circumstance::Regime(regime) = wrong.circumstance else { return String::new() };
+        let (kernel, variant) = (self.cell.kernel.path(), self.cell.rows[self.row].variant.name);
+        let seed = match wrong.seed {
+            DEFAULT_SEED => String::new(),
+            seed => format!(" --seed {seed}"),
+        };
+        format!(
+            "; again by `--test --kernel {kernel} --variant {variant} --regimes {}{seed}`; data that never occurs is left out \
+             with `regimes = ...`",
+            regime.name()
+        )
     }
 
     fn check(&self) -> CheckReport {

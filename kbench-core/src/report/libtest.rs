@@ -70,6 +70,19 @@ fn passed(report: &Report) -> String {
             });
         let variants: Vec<String> = variants.collect();
         let _ = writeln!(text, "passed: {kernel}: {}", variants.join(", "));
+        text += &circumstances(kernel, &rows);
+    }
+    text
+}
+
+/// Under which circumstances the variants of a kernel were checked besides at the sizes of their rows.
+fn circumstances(kernel: &str, rows: &[&RowReport]) -> String {
+    let mut text = String::new();
+    let checked = rows.iter().filter_map(|row| row.check.checked.as_deref());
+    for circumstances in in_order(checked) {
+        let with = rows.iter().filter(|row| row.check.checked.as_deref() == Some(circumstances));
+        let variants = in_order(with.map(|row| row.variant.as_str())).join(", ");
+        let _ = writeln!(text, "checked: {kernel}: {variants}: {circumstances}");
     }
     text
 }

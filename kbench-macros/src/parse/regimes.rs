@@ -7,9 +7,9 @@ use syn::{Error, Ident, LitStr, Result, Token};
 use crate::errors::{quoted, suggestion};
 
 /// Those in which every kernel is checked, as the runtime knows them.
-const AUTOMATIC: [&str; 13] = [
+const AUTOMATIC: [&str; 14] = [
     "constant", "zeros", "positive", "negative", "ties", "sorted", "reversed", "sparse", "ends",
-    "shifted", "large", "huge", "tiny",
+    "shifted", "lowered", "large", "huge", "tiny",
 ];
 
 /// Those in which a kernel is checked that asks for them.

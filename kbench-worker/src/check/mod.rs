@@ -291,9 +291,6 @@ impl Wrong {
 
     /// A kernel that breaks at a size that nobody listed may just not be defined there.
     fn hint(&self) -> &'static str {
-        if let Circumstance::Regime(_) = self.circumstance {
-            return "; kbench chose this data: if it never occurs, leave its regime out with `regimes = ...`";
-        }
         if !self.circumstance.is_usual() {
             return "";
         }

@@ -38,6 +38,8 @@ pub enum Regime {
     Ends,
     /// 64 more than usual.
     Shifted,
+    /// 256 less than usual.
+    Lowered,
     /// 256 times as large as usual.
     Large,
     /// So large that squares overflow.
@@ -55,15 +57,16 @@ pub enum Regime {
 /// Of an array, one number in so many is special in sparse data.
 const SPARSE: usize = 16;
 
-/// How much larger numbers are than usual.
-const SHIFT: f64 = 64.0;
+/// How much larger numbers are than usual, and how much smaller: exponentials of these are zero.
+const RISE: f64 = 64.0;
+const FALL: f64 = 256.0;
 
 /// How many times as large.
 const SCALE: f64 = 256.0;
 
 impl Regime {
     /// Those in which every kernel is checked, unless it says otherwise.
-    pub const AUTOMATIC: [Regime; 13] = [
+    pub const AUTOMATIC: [Regime; 14] = [
         Regime::Constant,
         Regime::Zeros,
         Regime::Positive,
@@ -74,6 +77,7 @@ impl Regime {
         Regime::Sparse,
         Regime::Ends,
         Regime::Shifted,
+        Regime::Lowered,
         Regime::Large,
         Regime::Huge,
         Regime::Tiny,
@@ -96,6 +100,7 @@ impl Regime {
             Regime::Sparse => "sparse",
             Regime::Ends => "ends",
             Regime::Shifted => "shifted",
+            Regime::Lowered => "lowered",
             Regime::Large => "large",
             Regime::Huge => "huge",
             Regime::Tiny => "tiny",
@@ -125,6 +130,7 @@ impl Regime {
             Regime::Sparse => "mostly zeros",
             Regime::Ends => "the ends of the range",
             Regime::Shifted => "numbers around 64",
+            Regime::Lowered => "numbers around -256",
             Regime::Large => "numbers 256 times as large",
             Regime::Huge => "numbers whose squares overflow",
             Regime::Tiny => "numbers whose squares underflow",
@@ -308,7 +314,8 @@ pub(super) fn in_regime(
                 let units = units(generator);
                 each(values, &|i, _| ends[(units[i - start] * ends.len() as f64) as usize]);
             }
-            Regime::Shifted if domain.is_free => each(values, &|_, value| value + SHIFT),
+            Regime::Shifted if domain.is_free => each(values, &|_, value| value + RISE),
+            Regime::Lowered if domain.is_free => each(values, &|_, value| value - FALL),
             Regime::Large | Regime::Huge | Regime::Tiny | Regime::Denormal if domain.is_free => {
                 each(values, &|_, value| value * scale);
             }
