@@ -31,7 +31,8 @@
 /// | `in_place` | outputs are also inputs: every timed call gets fresh ones | outputs are poisoned before a check |
 /// | `in_place = reuse` | outputs are also inputs, and a call on the last result is as good | |
 /// | `reference = path` | independent oracle; each parameter has the kernel's type or its `f64` twin | the kernel's own function |
-/// | `tolerance = 1e-5` | relative | 8·u·√r for round-off u and r = work per output element (at most the inputs) |
+/// | `tolerance = 1e-5` | relative | by the type, the length of reductions and the condition of the results: `docs/checks.md` |
+/// | `regimes = [!negative, "a radius is positive"]` | kinds of data on which it is checked besides the usual ones: `all`, names, `!` and names, and a reason where some are left out | `[all]` |
 /// | `work = \|rows, dim\| ..` | amount of work, which thresholds count and the default tolerance follows | product of the axes |
 /// | `flops`, `bytes` | operations and bytes of one call; `bytes = \|_\| 0` for a kernel whose throughput means nothing | none; every slice once |
 /// | `valid = head_dim % 2 == 0` | sizes at which the kernel is defined; kbench checks at awkward sizes of its own choice | all |

@@ -29,6 +29,10 @@ const FILES: &[(&str, &str)] = &[
     ("kbench-worker/src/system/process_group.rs", "calls of the system"),
     ("kbench-worker/src/value/cold.rs", "an instruction that takes an address"),
     ("kbench-worker/src/value/generator.rs", "instructions of the processor"),
+    (
+        "kbench-worker/src/value/pages.rs",
+        "calls of the system, and vectors in memory that it gives",
+    ),
     ("kbench-macros/src/expand/mod.rs", "an `unsafe fn` as a kernel"),
     ("kernels/src/device/features.rs", "instructions of the processor"),
     ("kernels/src/device/host.rs", "the driver's interface"),
@@ -59,6 +63,8 @@ const FILES: &[(&str, &str)] = &[
     ("tests/downstream/benches/limits.rs", "registrations that no attribute made"),
     ("tests/end_to_end/interrupts.rs", "signals as a program is given them"),
     ("tests/timed_loop.rs", "an alignment that the assembler is asked for"),
+    ("tests/mutants/src/memory.rs", "reads and writes beyond arrays that are meant"),
+    ("tests/mutants/src/reductions.rs", "vectors seen as what they are"),
 ];
 
 /// A module that allows `unsafe` to the files below it, and has none itself.

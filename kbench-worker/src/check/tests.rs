@@ -9,7 +9,7 @@ use crate::kernel::{
     VariantEntry, serial,
 };
 use crate::plan::Size;
-use crate::registry::fixtures::{Double, base, variant_of_double};
+use crate::registry::fixtures::{Double, base, right, variant_of_double};
 use crate::value::{Fingerprint, Operand, Regime, uniform, with_seed};
 
 thread_local! {
@@ -156,4 +156,45 @@ fn an_input_that_is_changed_only_while_calls_are_timed_is_found_afterwards() {
         found,
         "right before timing but not after it: it changes an input that is not an output"
     );
+}
+
+/// A check of a right variant in some regimes, with a tolerance.
+fn check_of_right(regimes: Option<Vec<Regime>>, tolerance: Option<f64>) -> Check {
+    let variant = VariantEntry { tolerance, ..*variant_of_double("right", 2, right) };
+    let mut gate = Gate::new(Double::ENTRY, Some(base()), 1).in_regimes(regimes);
+    gate.check_awkward(&variant, &mut |_| {})
+}
+
+#[test]
+fn a_check_that_notices_too_few_mistakes_fails() {
+    let check = check_of_right(None, Some(0.005));
+    let mutations = check.mutations.expect("tried");
+    assert!(check.outcome.is_ok() && mutations.score() > 0.95, "{mutations:?}");
+    let wrong = check_of_right(None, Some(0.5)).outcome.expect_err("too loose").to_string();
+    assert!(wrong.starts_with("the check is too loose: of "), "{wrong}");
+}
+
+#[test]
+fn regimes_can_be_chosen_and_then_nothing_else_is_tried() {
+    let covered = check_of_right(Some(vec![Regime::Large, Regime::Ends]), None).coverage;
+    assert_eq!(covered, Covered { sizes: 5, regimes: vec![Regime::Large], ..Covered::default() });
+    assert_eq!(check_of_right(Some(Vec::new()), None).coverage.regimes, []);
+}
+
+#[test]
+fn a_failure_in_a_regime_names_it_and_the_smallest_size() {
+    fn squares() -> Box<dyn Routine> {
+        serial::<Double, _, _>(|reads, writes| {
+            reads
+                .0
+                .iter()
+                .zip(&mut writes.0)
+                .for_each(|(x, y)| *y = (4.0 * x * x).sqrt().copysign(*x));
+        })
+    }
+    let mut gate = Gate::new(Double::ENTRY, Some(base()), 1);
+    let check = gate.check_awkward(variant_of_double("squares", 2, squares), &mut |_| {});
+    let wrong = check.outcome.expect_err("it overflows");
+    assert_eq!(wrong.circumstance, Circumstance::Regime(Regime::Huge));
+    assert_eq!(wrong.size, "n=1");
 }

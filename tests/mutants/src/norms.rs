@@ -9,7 +9,6 @@ const EPSILON: f64 = 1e-5;
 #[kernel_bench(
     sizes = { rows: [4, 16], dim: [64, 1000] },
     inputs = |rows, dim| (normal(rows * dim), dim, zeros(rows * dim)),
-    tolerance = 1e-5,
 )]
 fn rms_norm(x: &[f32], dim: usize, out: &mut [f32]) {
     rows(x, dim, out, |x, out| {
@@ -22,7 +21,6 @@ fn rms_norm(x: &[f32], dim: usize, out: &mut [f32]) {
 #[kernel_bench(
     sizes = { rows: [4, 16], dim: [64, 1000] },
     inputs = |rows, dim| (normal(rows * dim), dim, zeros(rows * dim)),
-    tolerance = 1e-5,
 )]
 fn layer_norm(x: &[f32], dim: usize, out: &mut [f32]) {
     rows(x, dim, out, |x, out| {

@@ -55,4 +55,19 @@ fn axis_as_flops(x: &[f32]) -> f32 {
     x[0]
 }
 
+#[kernel_bench(sizes = [4], regimes = [!hug, "why"])]
+fn unknown_regime(x: &[f32]) -> f32 {
+    x[0]
+}
+
+#[kernel_bench(sizes = [4], regimes = [large, ties])]
+fn no_reason(x: &[f32]) -> f32 {
+    x[0]
+}
+
+#[kernel_bench(sizes = [4], regimes = [1])]
+fn no_regime(x: &[f32]) -> f32 {
+    x[0]
+}
+
 fn main() {}
