@@ -16,12 +16,14 @@ build() {
     cargo build --release --example suite
     cargo build --release --package campaign --bin subject_gpu --bin subject_times
     local built=${CARGO_TARGET_DIR:-target}/release
-    cp "$built/examples/suite" "$built"/subject_{gpu,times} tests/gpu.sh "$1"
+    cargo build --release --package kbench-mutants
+    cp "$built/examples/suite" "$built"/subject_{gpu,times} "$built/kbench-mutants" tests/gpu.sh "$1"
     local tests
     tests=$(cargo test --release --no-run --message-format json \
         --package kbench-worker --features kbench-worker/cuda --test device \
         --package kernels --features kernels/cuda --test on_device \
-        --package campaign --test gpu | sed -n '/"kind":\["test"\]/s/.*"executable":"\([^"]*\)".*/\1/p')
+        --package campaign --test gpu \
+        --package kbench-mutants --test caught | sed -n '/"kind":\["test"\]/s/.*"executable":"\([^"]*\)".*/\1/p')
     for executable in $tests; do
         local name=${executable##*/}
         cp "$executable" "$1/test-${name%-*}"
@@ -30,7 +32,7 @@ build() {
     mkdir -p "$1/kernels"
     cp -r kbench.toml python "$1"
     cp -r kernels/python "$1/kernels"
-    strip "$1"/suite "$1"/subject_{gpu,times} "$1"/test-*
+    strip "$1"/suite "$1"/subject_{gpu,times} "$1"/kbench-mutants "$1"/test-*
     du -sh "$1"
 }
 
@@ -43,6 +45,7 @@ run() {
         exit 1
     fi
     ./subject_times --test --backend cuda || failed=1
+    export KBENCH_MUTANTS=$PWD/kbench-mutants
     for test in ./test-*; do
         # One device is one device: tests that time something on it must not share it.
         "$test" --test-threads 1 || failed=1

@@ -1,13 +1,15 @@
 //! The checks fail every wrong variant, and pass every right one.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
 
 /// Variants with data races, which show when threads meet: in one of some runs.
 const RACES: &[&str] = &["first_above/any_above", "histogram/racing_bins", "sum/racing_tasks"];
+
+/// Names the program on a machine with a GPU, where the tests of the device are made, too.
+const ON_DEVICE: &str = "KBENCH_MUTANTS";
 
 /// Runs of the checks of a race.
 const MOST_RUNS: usize = 20;
@@ -230,17 +232,22 @@ fn is_slow(status: &str) -> bool {
 
 /// All variants by `kernel/variant`, as a run of the checks with some flags found them.
 fn checked(name: &str, flags: &[&str]) -> BTreeMap<String, Variant> {
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name).with_extension("json");
-    let _ = std::fs::remove_file(&path);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kbench-mutants"));
+    let path = std::env::temp_dir().join(format!("kbench-{}-{name}.json", std::process::id()));
+    // A machine with a GPU has the program, and none of the folders in which it was built.
+    let built = std::env::var_os(ON_DEVICE);
+    let mut command = match &built {
+        Some(program) => Command::new(program),
+        None => Command::new(env!("CARGO_BIN_EXE_kbench-mutants")),
+    };
     command.arg("--test").args(flags).arg("--export").arg(format!("json={}", path.display()));
-    if std::env::var_os("KBENCH_MUTANTS_ON_GPU").is_none() {
+    if built.is_none() {
         command.arg("--no-gpu");
     }
     let output = command.output().expect("a program that starts");
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| {
         panic!("no document: {error}\n{}", String::from_utf8_lossy(&output.stderr))
     });
+    let _ = std::fs::remove_file(&path);
     let document: Value = serde_json::from_str(&text).expect("a document");
     let mut variants: BTreeMap<String, Variant> = BTreeMap::new();
     for row in document["rows"].as_array().expect("rows") {
