@@ -217,9 +217,15 @@ LOGITS = {"logits": "rows classes"}
 
 
 @everywhere("mse", types=["f32"])
-@everywhere("mse", types=HALVES, tolerance=ROUNDED)
+@everywhere("mse", types=["bf16"], tolerance=ROUNDED)
 def mse(x, y):
     return F.mse_loss(x, y).float()
+
+
+# The result of f16 numbers would be one, and overflow.
+@everywhere("mse", types=["f16"])
+def mse_in_single(x, y):
+    return F.mse_loss(x.float(), y.float())
 
 
 def long_targets(targets):
@@ -270,9 +276,15 @@ def sum_(x):
 
 # A BLAS adds up in f32, and in few lanes; of halves it makes halves.
 @everywhere("dot", types=["f32"], tolerance=1e-5)
-@everywhere("dot", types=HALVES, tolerance=ROUNDED)
+@everywhere("dot", types=["bf16"], tolerance=ROUNDED)
 def dot(x, y):
     return torch.dot(x, y).float()
+
+
+# A sum of many products is beyond f16.
+@everywhere("dot", types=["f16"], tolerance=1e-5)
+def dot_in_single(x, y):
+    return torch.dot(x.float(), y.float())
 
 
 @everywhere("argmax")

@@ -431,7 +431,7 @@ mod tests {
     }
 
     /// For every flag that does not take any text, a value that it cannot take and what to write instead.
-    const REFUSED: [(&str, &str, &str); 32] = [
+    const REFUSED: [(&str, &str, &str); 33] = [
         ("size", "dim>=many=1", "write for example"),
         ("axis", "dim", "dim=64,128"),
         ("axis", "dim=x", "write for example 4096"),
@@ -443,6 +443,7 @@ mod tests {
         ("measurement-time", "-1s", "write for example 60s"),
         ("warm-up-time", "0", "write for example 60s"),
         ("timeout", "never", "write for example 60s"),
+        ("regimes", "hug", "there are all, none, constant"),
         ("launches", "0", "the least is 1"),
         ("sample-size", "1", "the least is 4"),
         ("iterations", "1.5", "not a whole number"),
