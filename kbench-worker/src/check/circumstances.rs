@@ -400,7 +400,7 @@ impl Gate {
     fn inputs_of(&self, data: &mut dyn CellData) -> Inputs {
         let mut inputs = Vec::new();
         data.each_input(self.kernel.in_place != InPlace::No, &mut |numbers| {
-            inputs.push((numbers.roundoff() > 0.0, numbers.bits()));
+            inputs.push(Array { is_real: numbers.roundoff() > 0.0, bits: numbers.bits() });
         });
         inputs
     }
@@ -410,7 +410,7 @@ impl Gate {
         let (mut rest, mut fits) = (inputs.iter(), true);
         let reads_outputs = self.kernel.in_place != InPlace::No;
         data.each_input(reads_outputs, &mut |numbers| {
-            fits &= rest.next().is_some_and(|(_, bits)| numbers.set_bits(bits));
+            fits &= rest.next().is_some_and(|array| numbers.set_bits(&array.bits));
         });
         if reads_outputs {
             data.reset();
@@ -433,7 +433,7 @@ impl Gate {
         let errors = compare(self.kernel.outputs, &outputs.parts, expected, &limits)?;
         match errors.pass() {
             true => Ok(errors.norm),
-            false => Err(Reason::Inexact { errors }),
+            false => Err(Reason::Inexact { errors: errors.into() }),
         }
     }
 
@@ -576,18 +576,26 @@ impl Gate {
     }
 }
 
-/// All numbers of some inputs, as bits.
-type Inputs = Vec<(bool, Vec<u64>)>;
+/// All numbers of some inputs, array by array.
+type Inputs = Vec<Array>;
+
+/// The numbers of an array.
+#[derive(Clone)]
+struct Array {
+    is_real: bool,
+    bits: Vec<u64>,
+}
 
 /// The first inputs with the inner numbers of the others; whole numbers, which may be indices, stay.
 fn mixed(own: &Inputs, others: &Inputs) -> Inputs {
-    let mix = |((is_real, own), (_, others)): (&(bool, Vec<u64>), &(bool, Vec<u64>))| {
+    let mix = |(own, others): (&Array, &Array)| {
         let mut mixed = own.clone();
-        if *is_real && own.len() > 2 && own.len() == others.len() {
-            let inner = 1..own.len() - 1;
-            mixed[inner.clone()].copy_from_slice(&others[inner]);
+        let length = own.bits.len();
+        if own.is_real && length > 2 && length == others.bits.len() {
+            let inner = 1..length - 1;
+            mixed.bits[inner.clone()].copy_from_slice(&others.bits[inner]);
         }
-        (*is_real, mixed)
+        mixed
     };
     own.iter().zip(others).map(mix).collect()
 }

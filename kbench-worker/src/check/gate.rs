@@ -458,7 +458,7 @@ impl Gate {
         let names = self.kernel.outputs;
         let errors = compare(names, &outputs.parts, expected, &limits)?;
         if !errors.pass() {
-            return Err(Reason::Inexact { errors });
+            return Err(Reason::Inexact { errors: errors.into() });
         }
         let mutations = self.mutations(trial, &limits)?;
         let digest = deterministic.then(|| digest_of(inputs, first.fingerprint));
@@ -467,7 +467,7 @@ impl Gate {
             let outputs = all_outputs(data, second.returned);
             let errors = compare(names, &outputs.parts, expected, &limits)?;
             if !errors.pass() {
-                return Err(Reason::Unstable { errors });
+                return Err(Reason::Unstable { errors: errors.into() });
             }
         }
         let zeros_pass = zeros_pass(expected, &limits);
@@ -615,7 +615,7 @@ impl Gate {
         let errors = compare(self.kernel.outputs, &parts, expected, &limits);
         match errors.map_err(after_timing)? {
             errors if errors.pass() => Ok(()),
-            errors => Err(after_timing(Reason::Inexact { errors })),
+            errors => Err(after_timing(Reason::Inexact { errors: errors.into() })),
         }
     }
 
@@ -675,7 +675,7 @@ impl Gate {
         }
         let mutations = self.sensitivity().mutations(self.kernel.outputs, limits);
         match mutations.are_missed() {
-            true => Err(Reason::LooseCheck { mutations }),
+            true => Err(Reason::LooseCheck { mutations: mutations.into() }),
             false => Ok((mutations.tried > 0).then_some(mutations)),
         }
     }

@@ -362,7 +362,7 @@ pub enum Reason {
     #[error("{errors}")]
     Inexact {
         /// By how much and where.
-        errors: ErrorFigures,
+        errors: Box<ErrorFigures>,
     },
     /// Elements of an output keep what was there before.
     #[error(
@@ -431,7 +431,7 @@ pub enum Reason {
     #[error("two calls on the same input differ beyond the tolerance; the second: {errors}")]
     Unstable {
         /// By how much and where.
-        errors: ErrorFigures,
+        errors: Box<ErrorFigures>,
     },
     /// Another result after other inputs were in the same memory.
     #[error("its result depends on what was in its memory before: {reason}")]
@@ -464,7 +464,7 @@ pub enum Reason {
     )]
     LooseCheck {
         /// How many.
-        mutations: Mutations,
+        mutations: Box<Mutations>,
     },
     /// It was right before it was timed and is not afterwards.
     #[error("right before timing but not after it: {0}")]
