@@ -325,7 +325,7 @@ mod tests {
     #[test]
     fn the_published_tables_are_those_of_the_published_results() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let results = root.join("results/2026-11-15.jsonl");
+        let results = root.join("results/2026-11-18.jsonl");
         let records = crate::record::read(&results).expect("the published results");
         let document = root.join("../docs/statistics.md");
         let published = std::fs::read_to_string(document).expect("the document");
