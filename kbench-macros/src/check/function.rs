@@ -181,6 +181,27 @@ pub(crate) fn referent(kind: &Type) -> Option<&Type> {
     }
 }
 
+/// Numbers that a slice may hold.
+const NUMBERS: [&str; 17] = [
+    "f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64",
+    "usize", "bool", "F8E4M3", "F8E5M2",
+];
+
+/// Whether a parameter is a slice or an array of numbers, of which a function can change the content alone.
+pub(crate) fn is_of_numbers(kind: &Type, generics: &[Generic]) -> bool {
+    let is_generic = |name: &str| generics.iter().any(|generic| generic.ident == name);
+    let element = referent(kind).and_then(element_of).map(ungrouped);
+    match element {
+        Some(Type::Array(array)) => {
+            type_name(&array.elem).is_some_and(|name| NUMBERS.contains(&&*name))
+        }
+        Some(element) => {
+            type_name(element).is_some_and(|name| NUMBERS.contains(&&*name) || is_generic(&name))
+        }
+        None => false,
+    }
+}
+
 /// The type of the elements of a slice, an array, or an array on a device.
 fn element_of(kind: &Type) -> Option<&Type> {
     match ungrouped(kind) {

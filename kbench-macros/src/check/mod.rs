@@ -20,7 +20,7 @@ use crate::model::{
 use crate::parse::{ExpectationOption, Formula, InPlaceOption, Options};
 use axes::Axes;
 pub(crate) use condition::text;
-pub(crate) use function::{pointee, referent};
+pub(crate) use function::{is_of_numbers, pointee, referent};
 
 /// Options that describe the operation and not one implementation of it.
 const OF_THE_KERNEL: [&str; 7] =

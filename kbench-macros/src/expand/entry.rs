@@ -7,7 +7,8 @@ use syn::spanned::Spanned;
 use syn::{Expr, Ident, ReturnType};
 
 use super::{Expansion, at};
-use crate::model::{Backend, Expectation, Role, Threshold};
+use crate::check::is_of_numbers;
+use crate::model::{Access, Backend, Expectation, Role, Threshold};
 use crate::parse::{Formula, Metric};
 
 impl Expansion<'_> {
@@ -23,6 +24,11 @@ impl Expansion<'_> {
         let expectations = registration.expectations.iter().map(|e| self.expectation(e));
         let ignore = self.option(registration.ignore.as_ref());
         let Overrides { is_base, threshold, valid, tolerance, flops, bytes } = self.overrides();
+        let function_of = &registration.function;
+        let has_fixed_outputs = function_of.data().all(|parameter| {
+            parameter.access != Access::Write
+                || is_of_numbers(&parameter.kind, &function_of.generics)
+        });
         quote_spanned! {*site=>
             #hidden::inventory::submit! {
                 #hidden::VariantEntry {
@@ -42,6 +48,7 @@ impl Expansion<'_> {
                     flops: #flops,
                     bytes: #bytes,
                     debug_assertions: ::core::cfg!(debug_assertions),
+                    has_fixed_outputs: #has_fixed_outputs,
                     implementation: #implementation,
                 }
             }

@@ -136,10 +136,6 @@ impl<'a> Expansion<'a> {
             quote_spanned!(*site=> #hidden::Regimes { names: &[#(#names),*], reason: #reason })
         });
         let regimes = self.option(regimes);
-        let has_fixed_outputs = registration.function.data().all(|parameter| {
-            let is_fixed = |kind: &Type| matches!(kind, Type::Slice(_) | Type::Array(_));
-            parameter.access != Access::Write || referent(&parameter.kind).is_some_and(is_fixed)
-        });
         let (location, sizes, tolerance) =
             (self.location(), self.sizes(&model.sizes), self.tolerance());
         quote_spanned! {*site=>
@@ -157,7 +153,6 @@ impl<'a> Expansion<'a> {
                 tolerance: #tolerance,
                 reference: #reference,
                 regimes: #regimes,
-                has_fixed_outputs: #has_fixed_outputs,
                 definition: &#hidden::Erased::<Self>::NEW,
             };
         }

@@ -55,9 +55,13 @@ pub(crate) fn parse(input: ParseStream<'_>) -> Result<Regimes> {
     if matches!(items.first(), Some(Item::Without(_))) {
         names.extend(AUTOMATIC);
     }
-    for item in items {
+    let last = items.len().saturating_sub(1);
+    for (i, item) in items.into_iter().enumerate() {
         match item {
-            Item::Reason(text) => reason = Some(text.value()),
+            Item::Reason(text) if i == last && i > 0 => reason = Some(text.value()),
+            Item::Reason(text) => {
+                return Err(Error::new(text.span(), "the reason comes last, behind the regimes"));
+            }
             Item::With(name) if name == ALL => {
                 AUTOMATIC.into_iter().for_each(|name| with(name, &mut names));
             }

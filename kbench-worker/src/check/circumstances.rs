@@ -86,11 +86,14 @@ impl Gate {
                 check.remarks.push(Remark::Shortened);
                 return Ok(());
             }
-            let mut is_compared = false;
+            let (mut is_compared, mut fails) = (false, false);
             for size in of_regimes {
                 is_compared |= self.check_regime(subject, size, regime, tell)?;
+                let trial = Trial { regime, ..self.usual(size) };
+                fails |= matches!(self.exercises.get(&trial), Some(Err(_)));
             }
             check.coverage.regimes.extend(is_compared.then_some(regime));
+            check.coverage.failed.extend((fails && !is_compared).then_some(regime));
         }
         if !is_host || self.regimes.is_some() {
             return Ok(());
@@ -116,9 +119,15 @@ impl Gate {
             Some(chosen) => chosen.names.iter().filter_map(|name| Regime::of_name(name)).collect(),
             None => Regime::AUTOMATIC.to_vec(),
         };
-        let is_wanted =
-            |regime: &Regime| self.regimes.as_ref().is_none_or(|wanted| wanted.contains(regime));
-        of_kernel.into_iter().filter(is_wanted).collect()
+        match &self.regimes {
+            None => of_kernel,
+            // Those on request are requested by that.
+            Some(wanted) => wanted
+                .iter()
+                .filter(|regime| of_kernel.contains(regime) || Regime::ON_REQUEST.contains(regime))
+                .copied()
+                .collect(),
+        }
     }
 
     /// Checks a variant on data of a regime; gives whether there was something to compare.
@@ -286,13 +295,15 @@ impl Gate {
             return limits;
         }
         let own = self.own_errors.get(trial).copied().flatten().unwrap_or(0.0);
-        let is_short = limits.iter().all(|limits| limits.terms() <= SHORT);
+        let is_special = matches!(trial.regime, Regime::Infinite | Regime::Nan);
+        let is_short = !is_special && limits.iter().all(|limits| limits.terms() <= SHORT);
         let largest = |limits: &Limits| trial.regime.largest_result(limits.roundoff());
         let widened =
             limits.into_iter().map(|limits| limits.in_regime(is_short.then(|| largest(&limits))));
         let widened = widened.map(|limits| match variant.is_base {
             true => limits.at_least(limits.roundoff().sqrt()),
-            false if limits.roundoff() > 0.0 => limits.at_least(OWN_SHARE * own),
+            // One that has lost half of its digits is wrong itself.
+            false if own <= limits.roundoff().sqrt() => limits.at_least(OWN_SHARE * own),
             false => limits,
         });
         widened.collect()
@@ -310,10 +321,11 @@ impl Gate {
         let Some([mut here, mut there]) = self.take_both(&first, &other) else { return Ok(false) };
         tell(attempt(self.kernel, &first, Part::Variant, circumstance));
         let outcome = self.exchange(subject, &first, [&mut here, &mut there]);
-        if outcome.is_ok() {
-            self.exercises.insert(first.clone(), Ok(here));
-            self.exercises.insert(other, Ok(there));
-        }
+        let outcome = outcome.and_then(|is_exchanged| {
+            self.keep(&first, here)?;
+            self.keep(&other, there)?;
+            Ok(is_exchanged)
+        });
         outcome.map_err(|reason| wrong_in(self.kernel, &first, reason, circumstance))
     }
 
@@ -447,21 +459,30 @@ impl Gate {
         let (trial, circumstance) = (self.usual(size), Circumstance::Repeated);
         let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { return Ok(()) };
         tell(attempt(self.kernel, &trial, Part::Variant, circumstance));
-        let outcome = self.repeat_calls(subject, exercise.data.as_mut());
-        if outcome.is_ok() {
-            self.exercises.insert(trial.clone(), Ok(exercise));
-        }
+        let outcome = self.repeat_calls(subject, &mut exercise, &trial);
+        let outcome = outcome.and_then(|()| self.keep(&trial, exercise));
         outcome.map_err(|reason| wrong_in(self.kernel, &trial, reason, circumstance))
     }
 
-    fn repeat_calls(&self, subject: Subject<'_>, data: &mut dyn CellData) -> Result<(), Reason> {
+    fn repeat_calls(
+        &self,
+        subject: Subject<'_>,
+        exercise: &mut Exercise,
+        trial: &Trial,
+    ) -> Result<(), Reason> {
+        let Exercise { data, expected: Some(expected), .. } = exercise else { return Ok(()) };
+        let data = data.as_mut();
         let first = self.call(subject.callable, data, Poison::First)?.fingerprint;
         let begun = Instant::now();
         for call in 2..CALLS {
             if self.kernel.in_place != InPlace::No {
                 data.reset();
             }
-            if self.call_as_is(subject.callable, data, Poison::First)?.fingerprint != first {
+            let called = self.call_as_is(subject.callable, data, Poison::First)?;
+            // Threads may add up in another order.
+            if called.fingerprint != first
+                && self.compare_call(subject, data, called, expected, trial).is_err()
+            {
                 return Err(Reason::Sporadic { call });
             }
             if begun.elapsed() > TIME_OF_CALLS {
@@ -489,8 +510,18 @@ impl Gate {
             is_guarded &=
                 guarded.map_err(|reason| wrong_in(self.kernel, &trial, reason, circumstance))?;
         }
-        self.exercises.insert(trial, Ok(exercise));
+        self.keep(&trial, exercise)
+            .map_err(|reason| wrong_in(self.kernel, &trial, reason, Circumstance::PageStart))?;
         Ok(is_guarded)
+    }
+
+    /// Keeps data for others, unless a call has changed its inputs.
+    fn keep(&mut self, trial: &Trial, exercise: Exercise) -> Result<(), Reason> {
+        if exercise.data.reads_fingerprint() != exercise.reads {
+            return Err(Reason::ChangedInput);
+        }
+        self.exercises.insert(trial.clone(), Ok(exercise));
+        Ok(())
     }
 
     fn call_beside_pages(
@@ -500,7 +531,9 @@ impl Gate {
         trial: &Trial,
         side: Side,
     ) -> Result<bool, Reason> {
-        let (data, outputs) = (exercise.data.as_mut(), self.kernel.has_fixed_outputs);
+        let is_fixed = |variant: &VariantEntry| variant.has_fixed_outputs;
+        let outputs = is_fixed(subject.variant) && self.source.own_function.is_none_or(is_fixed);
+        let data = exercise.data.as_mut();
         self.prepare(data, Poison::First);
         let mut pages = Pages::new(side);
         data.relocate(outputs, &mut pages);
@@ -536,8 +569,8 @@ impl Gate {
                 let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { continue };
                 tell(attempt(self.kernel, &trial, Part::Variant, circumstance));
                 let outcome = self.call_in_pool(subject, callable, &mut exercise, &trial);
+                let outcome = outcome.and_then(|()| self.keep(&trial, exercise));
                 outcome.map_err(|reason| wrong_in(self.kernel, &trial, reason, circumstance))?;
-                self.exercises.insert(trial, Ok(exercise));
             }
             called_from.push(threads);
         }

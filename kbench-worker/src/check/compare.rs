@@ -257,6 +257,8 @@ impl Part<'_> {
                 expected: expected.len(),
             });
         }
+        // Squares of the largest numbers overflow.
+        let unit = if scale > 0.0 { scale } else { 1.0 };
         let (mut squares, mut maximum, mut share, mut worst) = (0.0, 0.0f64, 0.0f64, None);
         for (index, (got, &expected)) in got.zip(expected).enumerate() {
             if self.limits.skips(expected) {
@@ -272,7 +274,7 @@ impl Part<'_> {
             if difference == 0.0 {
                 continue;
             }
-            squares += difference * difference;
+            squares += (difference / unit).powi(2);
             let magnitude = expected.abs().max(scale);
             // Few elements are further off than all before them: the others cost no division.
             if difference > maximum * magnitude {
@@ -290,7 +292,7 @@ impl Part<'_> {
             got,
             expected,
         });
-        let norm = ratio(squares.sqrt(), scale * (expected.len() as f64).sqrt());
+        let norm = ratio(squares.sqrt(), (scale / unit) * (expected.len() as f64).sqrt());
         let condition = match &self.expected.spread {
             Some(spread) => ratio(spread.roots[self.part], scale),
             None => self.limits.condition,

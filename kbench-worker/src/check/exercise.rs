@@ -77,7 +77,7 @@ impl Expected {
         let fits = |element: &f64| element.abs() <= largest;
         let do_fit = if some { elements.any(fits) } else { elements.all(fits) };
         let is_empty = self.parts[part].is_empty();
-        (do_fit || is_empty) && (is_exact || scale == 0.0 || scale * roundoff >= smallest)
+        (do_fit || is_empty) && (is_exact || scale == 0.0 || scale >= smallest)
     }
 }
 
@@ -231,9 +231,13 @@ pub(super) fn all_outputs(data: &dyn CellData, returned: Returned) -> Outputs {
 
 /// Of the finite elements.
 fn root_mean_square(elements: &[f64]) -> f64 {
-    let (squares, count) = elements
-        .iter()
-        .filter(|element| element.is_finite())
-        .fold((0.0, 0usize), |(squares, count), e| (squares + e * e, count + 1));
-    (squares / count.max(1) as f64).sqrt()
+    let finite = || elements.iter().filter(|element| element.is_finite());
+    // Squares of the largest numbers overflow, and those of the smallest underflow.
+    let largest = finite().fold(0.0f64, |largest, element| largest.max(element.abs()));
+    if largest == 0.0 {
+        return 0.0;
+    }
+    let (squares, count) = finite()
+        .fold((0.0, 0usize), |(squares, count), e| (squares + (e / largest).powi(2), count + 1));
+    largest * (squares / count as f64).sqrt()
 }

@@ -676,7 +676,7 @@ impl Gate {
         let mutations = self.sensitivity().mutations(self.kernel.outputs, limits);
         match mutations.are_missed() {
             true => Err(Reason::LooseCheck { mutations: mutations.into() }),
-            false => Ok((mutations.tried > 0).then_some(mutations)),
+            false => Ok((!mutations.kinds.is_empty()).then_some(mutations)),
         }
     }
 }

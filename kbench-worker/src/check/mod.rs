@@ -54,34 +54,61 @@ pub struct Check {
 /// Mistakes that were made in the expected results, to see whether the comparison notices them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Mutations {
+    /// By their kind.
+    pub kinds: Vec<Mistakes>,
+}
+
+/// Mistakes of one kind.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Mistakes {
+    /// What they are, in words.
+    pub kind: String,
     /// How many there were.
     pub tried: usize,
     /// How many of them were noticed.
     pub noticed: usize,
-    /// One that was not.
-    pub missed: Option<String>,
 }
 
-/// The share of mistakes that a comparison must notice.
+/// The share of mistakes of every kind that a comparison must notice.
 const LEAST_NOTICED: f64 = 0.95;
 
+impl Mistakes {
+    fn share(&self) -> f64 {
+        self.noticed as f64 / self.tried.max(1) as f64
+    }
+}
+
 impl Mutations {
-    fn note(&mut self, mistake: &str, is_noticed: bool) {
-        self.tried += 1;
-        self.noticed += usize::from(is_noticed);
-        if !is_noticed && self.missed.is_none() {
-            self.missed = Some(mistake.to_owned());
-        }
+    fn note(&mut self, kind: &str, is_noticed: bool) {
+        let known = self.kinds.iter().position(|known| known.kind == kind);
+        let index = known.unwrap_or_else(|| {
+            self.kinds.push(Mistakes { kind: kind.to_owned(), tried: 0, noticed: 0 });
+            self.kinds.len() - 1
+        });
+        self.kinds[index].tried += 1;
+        self.kinds[index].noticed += usize::from(is_noticed);
     }
 
-    /// The share that was noticed.
+    /// The kind of which the smallest share was noticed.
+    fn worst(&self) -> Option<&Mistakes> {
+        self.kinds.iter().min_by(|a, b| a.share().total_cmp(&b.share()))
+    }
+
+    /// The smallest share of a kind that was noticed.
     pub fn score(&self) -> f64 {
-        if self.tried == 0 { 1.0 } else { self.noticed as f64 / self.tried as f64 }
+        self.worst().map_or(1.0, Mistakes::share)
     }
 
     /// Whether too few were.
     pub fn are_missed(&self) -> bool {
         self.score() < LEAST_NOTICED
+    }
+}
+
+impl fmt::Display for Mutations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(Mistakes { kind, tried, noticed }) = self.worst() else { return Ok(()) };
+        write!(f, "of {tried} mistakes in the expected results ({kind}) it notices {noticed}")
     }
 }
 
@@ -93,6 +120,8 @@ pub struct Covered {
     pub sizes: usize,
     /// Regimes in which its results were compared.
     pub regimes: Vec<Regime>,
+    /// Regimes in which the kernel's `inputs` or reference panicked or failed.
+    pub failed: Vec<Regime>,
     /// Whether other inputs were put into the same memory, and the same ones given again and again.
     pub repeated: bool,
     /// Whether its data was put beside guard pages.
@@ -107,9 +136,17 @@ impl fmt::Display for Covered {
         if self.sizes > 0 {
             words.push(format!("{} awkward sizes with 2 seeds", self.sizes));
         }
+        let names = |regimes: &[Regime]| -> String {
+            regimes.iter().map(|regime| regime.name()).collect::<Vec<_>>().join(" ")
+        };
         if !self.regimes.is_empty() {
-            let names: Vec<&str> = self.regimes.iter().map(|regime| regime.name()).collect();
-            words.push(format!("regimes {}", names.join(" ")));
+            words.push(format!("regimes {}", names(&self.regimes)));
+        }
+        if !self.failed.is_empty() {
+            words.push(format!(
+                "not {}, where `inputs` or the reference fails",
+                names(&self.failed)
+            ));
         }
         let repeated = "exchanged inputs and repeated calls".to_owned();
         words.extend(self.repeated.then_some(repeated));
@@ -458,9 +495,7 @@ pub enum Reason {
     },
     /// The comparison does not notice mistakes.
     #[error(
-        "the check is too loose: of {} mistakes in the expected results it notices {}, and misses {}; give a smaller `tolerance`, \
-         or inputs that tell right from wrong",
-        .mutations.tried, .mutations.noticed, .mutations.missed.as_deref().unwrap_or("some")
+        "the check is too loose: {mutations}; give a smaller `tolerance`, or inputs that tell right from wrong"
     )]
     LooseCheck {
         /// How many.

@@ -1,6 +1,8 @@
 //! How results depend on data: how much an error of the inputs' last place changes them, how many inputs each depends on, and
 //! whether the comparison would notice typical mistakes.
 
+use std::collections::BTreeSet;
+
 use super::compare::{Limits, compare};
 use super::exercise::{Expected, Source, Trial};
 use super::{Mutations, Origin};
@@ -62,7 +64,7 @@ impl Length {
 
     /// The axes whose product is most nearly proportional to the lengths that were found.
     fn fit(found: &[(Vec<usize>, f64)]) -> Option<Length> {
-        let (first, _) = found.first()?;
+        let ([(first, _), _, ..], _) = (found, ()) else { return None };
         let candidates = (0..1usize << first.len().min(8)).map(|chosen| {
             let axes: Vec<bool> = (0..first.len()).map(|axis| chosen >> axis & 1 == 1).collect();
             let unit = Length { factor: 1.0, axes };
@@ -129,19 +131,22 @@ impl Sensitivity {
             parts
         };
         for (part, elements) in expected.parts.iter().enumerate().filter(|(_, e)| !e.is_empty()) {
-            for _ in 0..ELEMENTS {
-                let index = random.below(elements.len() as u64) as usize;
-                try_out("an element that is zero", changed(part, &|of| of[index] = 0.0));
-                try_out("an element with the wrong sign", changed(part, &|of| of[index] *= -1.0));
+            let name = names.get(part).copied().unwrap_or("output");
+            let kind = format!("elements of `{name}` that are zero or have the wrong sign");
+            let indices: BTreeSet<usize> =
+                (0..ELEMENTS).map(|_| random.below(elements.len() as u64) as usize).collect();
+            for index in indices {
+                try_out(&kind, changed(part, &|of| of[index] = 0.0));
+                try_out(&kind, changed(part, &|of| of[index] *= -1.0));
             }
             let tile = elements.len().div_ceil(LOST_OUTPUT);
             for start in [0, elements.len() - tile] {
                 let lose = |of: &mut Vec<f64>| of[start..start + tile].fill(0.0);
-                try_out("a lost tile", changed(part, &lose));
+                try_out(&format!("lost tiles of `{name}`"), changed(part, &lose));
             }
         }
         for parts in lost {
-            try_out("a lost part of an input", parts.clone());
+            try_out("lost parts of inputs", parts.clone());
         }
         mutations
     }

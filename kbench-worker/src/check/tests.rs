@@ -72,7 +72,6 @@ impl Kernel for Silent {
         outputs: &[],
         reference: None,
         regimes: None,
-        has_fixed_outputs: true,
         definition: &Erased::<Self>::NEW,
         ..*Double::ENTRY
     };

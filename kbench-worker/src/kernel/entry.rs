@@ -51,8 +51,6 @@ pub struct KernelEntry {
     pub reference: Option<&'static str>,
     /// The regimes in which it is checked; the automatic ones when absent.
     pub regimes: Option<Regimes>,
-    /// Whether every output is lent as a slice or a reference to an array, so that no variant can make it longer.
-    pub has_fixed_outputs: bool,
     /// The kernel's user code behind a type-erased door.
     pub definition: &'static dyn Definition,
 }
@@ -107,6 +105,8 @@ pub struct VariantEntry {
     pub bytes: Option<fn(&[usize]) -> f64>,
     /// Whether its crate was compiled with debug assertions.
     pub debug_assertions: bool,
+    /// Whether it takes every output as a slice or an array of numbers, so that it cannot make one longer.
+    pub has_fixed_outputs: bool,
     /// How to call it.
     pub implementation: Implementation,
 }

@@ -156,6 +156,7 @@ fn entry_of(
         flops: None,
         bytes: None,
         debug_assertions: false,
+        has_fixed_outputs: false,
         implementation: Implementation::Foreign(foreign),
     }))
 }

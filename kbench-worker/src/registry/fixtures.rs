@@ -28,7 +28,6 @@ impl Kernel for Double {
         tolerance: None,
         reference: Some("double_f64"),
         regimes: None,
-        has_fixed_outputs: true,
         definition: &Erased::<Self>::NEW,
     };
     fn axes(size: &[usize]) -> usize {
@@ -78,6 +77,7 @@ pub(crate) fn variant_of_double(
         flops: None,
         bytes: None,
         debug_assertions: false,
+        has_fixed_outputs: true,
         implementation: Implementation::Host(routine),
     }))
 }

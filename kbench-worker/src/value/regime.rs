@@ -233,7 +233,9 @@ impl Domain {
         if !self.is_whole() {
             return vec![start, self.within(end), self.within((start + end) / 2.0)];
         }
-        let numbers = [start, start + 1.0, -1.0, 0.0, 1.0, end - 2.0, end - 1.0];
+        // Where the type has more digits than `f64`, the last number below the end.
+        let last = if end - 1.0 < end { end - 1.0 } else { end.next_down() };
+        let numbers = [start, start + 1.0, -1.0, 0.0, 1.0, last - 1.0, last];
         numbers.into_iter().filter(|number| self.bounds.contains(number)).collect()
     }
 

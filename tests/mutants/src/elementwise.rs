@@ -211,3 +211,15 @@ mod wrong {
         complex([a, b, c, d], real, imaginary, |[a, b, c, d]| (a * c + b * d, a * d + b * c));
     }
 }
+
+fn small_numbers(n: usize) -> Vec<f32> {
+    let numbers: Vec<f32> = uniform(n);
+    assert!(numbers.iter().all(|x| x.abs() <= 1.0), "larger than 1");
+    numbers
+}
+
+/// Its inputs refuse what it is not for.
+#[kernel_bench(sizes = [256, 4096], inputs = |n| (small_numbers(n), zeros(n)))]
+fn complement(x: &[f32], out: &mut [f32]) {
+    out.iter_mut().zip(x).for_each(|(out, x)| *out = (1.0 - x * x).sqrt());
+}

@@ -206,6 +206,8 @@ const NOT_LOOKED_AT: &str = "not checked at this size";
 struct Variant {
     is_base: bool,
     statuses: Vec<String>,
+    /// Under which circumstances it was checked.
+    circumstances: String,
 }
 
 impl Variant {
@@ -256,6 +258,7 @@ fn checked(name: &str, flags: &[&str]) -> BTreeMap<String, Variant> {
         let variant = variants.entry(format!("{kernel}/{}", text("variant"))).or_default();
         variant.is_base = row["is_base"] == true;
         variant.statuses.push(text("status").to_owned());
+        variant.circumstances = row["checked"].as_str().unwrap_or_default().to_owned();
     }
     variants
 }
@@ -306,6 +309,15 @@ fn every_wrong_variant_fails_and_every_right_one_passes() {
     }
     assert!(WRONG.len() >= 44 && RIGHT.len() >= 42, "{} and {}", WRONG.len(), RIGHT.len());
     assert!(offenders.is_empty(), "{} offenders:\n{}", offenders.len(), offenders.join("\n"));
+}
+
+#[test]
+fn regimes_that_inputs_refuse_are_told() {
+    let found = checked("complement", &["--kernel", "complement"]);
+    let circumstances = &found["complement/complement"].circumstances;
+    let told = "not shifted lowered large huge, where `inputs` or the reference fails";
+    assert!(circumstances.contains(told), "{circumstances}");
+    assert!(circumstances.contains("regimes constant zeros"), "{circumstances}");
 }
 
 #[test]

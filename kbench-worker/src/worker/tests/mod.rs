@@ -200,7 +200,6 @@ impl Kernel for Observing {
         outputs: &[],
         reference: None,
         regimes: None,
-        has_fixed_outputs: true,
         definition: &Erased::<Self>::NEW,
         ..*Double::ENTRY
     };
