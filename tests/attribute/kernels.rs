@@ -93,7 +93,6 @@ pub fn only_wide(x: &[f64], factor: f32, out: &mut [f64]) {
 #[kernel_bench(
     sizes = [16],
     reference = scale_reference,
-    tolerance = 0.125,
     types = [F8E4M3, F8E5M2],
 )]
 pub fn scale_bytes<T: Element>(x: &[T], factor: T, out: &mut [T]) {

@@ -21,6 +21,11 @@ const ROUNDINGS: f64 = 4.0;
 /// as inputs are.
 const CONDITIONING: f64 = 2.0;
 
+/// On usual data no default tolerance is wider for the norm, nor for an element as a share of itself and of the magnitude of all:
+/// wider ones, of types of eight bits, would let anything pass.
+const WIDEST_NORM: f64 = 0.3;
+const WIDEST_ELEMENT: [f64; 2] = [0.45, 0.05];
+
 /// Sums of numbers with fewer digits are made with as many as `f32` has.
 const SUM_ROUNDOFF: f64 = 5.960_464_477_539_063e-8;
 
@@ -41,6 +46,8 @@ pub(super) struct Limits {
     condition: f64,
     /// Larger elements are left out; none where that is an error.
     largest: Option<f64>,
+    /// Whether they are those of usual data.
+    is_usual: bool,
     /// What is granted in any case: the relative error of another function that is known to be right.
     floor: f64,
 }
@@ -52,7 +59,7 @@ impl Limits {
         let root = terms.max(1.0).sqrt();
         let (sums, steps) = (root * roundoff.min(SUM_ROUNDOFF), 1.0 + root * sum_share(roundoff));
         let (given, floor, largest) = (None, 0.0, None);
-        Limits { roundoff, terms, given, sums, steps, condition, largest, floor }
+        Limits { roundoff, terms, given, sums, steps, condition, largest, floor, is_usual: true }
     }
 
     /// The same where its author grants something else.
@@ -63,7 +70,8 @@ impl Limits {
     /// The same for data on which all roundings of a sum may have the same sign, so that they do not average out; larger elements
     /// than some are left out.
     pub(super) fn in_regime(self, largest: Option<f64>) -> Self {
-        Limits { sums: self.sums * self.terms.max(1.0).sqrt(), largest, ..self }
+        let sums = self.sums * self.terms.max(1.0).sqrt();
+        Limits { sums, largest, is_usual: false, ..self }
     }
 
     /// Whether an element that should be so large is not compared.
@@ -90,7 +98,11 @@ impl Limits {
         let own = match self.given {
             Some(given) => given * self.amplification(spread),
             None if self.roundoff == 0.0 => 0.0,
-            None => ROUNDINGS * (self.roundoff + self.sums) + CONDITIONING * self.steps * spread,
+            None => {
+                let own =
+                    ROUNDINGS * (self.roundoff + self.sums) + CONDITIONING * self.steps * spread;
+                if self.is_usual { own.min(WIDEST_NORM) } else { own }
+            }
         };
         own.max(self.floor)
     }
@@ -103,8 +115,12 @@ impl Limits {
             }
             None if self.roundoff == 0.0 => 0.0,
             None => {
-                ROUNDINGS * (self.roundoff * expected.abs() + ELEMENT_SLACK * self.sums * magnitude)
-                    + CONDITIONING * self.steps * spread
+                let own = ROUNDINGS
+                    * (self.roundoff * expected.abs() + ELEMENT_SLACK * self.sums * magnitude)
+                    + CONDITIONING * self.steps * spread;
+                let [of_itself, of_all] = WIDEST_ELEMENT;
+                let widest = of_itself * expected.abs() + of_all * magnitude;
+                if self.is_usual { own.min(widest) } else { own }
             }
         };
         own.max(ELEMENT_SLACK * self.floor * magnitude)

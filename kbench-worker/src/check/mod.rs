@@ -99,9 +99,13 @@ impl Mutations {
         self.worst().map_or(1.0, Mistakes::share)
     }
 
-    /// Whether too few were.
+    /// Whether too few of a kind were. One element among few may be near zero.
     pub fn are_missed(&self) -> bool {
-        self.score() < LEAST_NOTICED
+        let is_missed = |of: &Mistakes| {
+            let may_be_missed = if of.tried >= 6 { 2 } else { 0 };
+            of.share() < LEAST_NOTICED && of.tried - of.noticed > may_be_missed
+        };
+        self.kinds.iter().any(is_missed)
     }
 }
 

@@ -139,6 +139,9 @@ impl Sensitivity {
                 try_out(&kind, changed(part, &|of| of[index] = 0.0));
                 try_out(&kind, changed(part, &|of| of[index] *= -1.0));
             }
+            if elements.len() < 2 * LOST_OUTPUT {
+                continue; // a tile would be an element
+            }
             let tile = elements.len().div_ceil(LOST_OUTPUT);
             for start in [0, elements.len() - tile] {
                 let lose = |of: &mut Vec<f64>| of[start..start + tile].fill(0.0);
@@ -284,7 +287,7 @@ fn alter(
 fn lose_parts(source: &Source, data: &mut dyn CellData) -> Vec<Vec<Vec<f64>>> {
     let lengths = real_arrays(source, data);
     let mut results = Vec::new();
-    for (array, length) in lengths.iter().enumerate().filter(|(_, length)| **length > 1) {
+    for (array, length) in lengths.iter().enumerate().filter(|(_, length)| **length >= LOST_INPUT) {
         let part = length.div_ceil(LOST_INPUT);
         let start = (length / 2).min(length - part);
         let before: Vec<f64> = (start..start + part)
