@@ -72,16 +72,17 @@ fn licences_are_where_the_manifests_say() {
     }
 }
 
-/// Signatures of the methods of a trait, as written in a source file.
+/// Signatures of the methods of a trait, as written in a source file, without those that are hidden: only the runtime calls them.
 fn methods<'a>(source: &'a str, name: &str) -> Vec<&'a str> {
     let start = source.find(&format!("pub trait {name}")).expect("the trait");
     let body = &source[start..];
     let end = body.find("\n}").expect("its end");
-    let signature = |line: &'a str| {
-        let line = line.trim();
-        line.starts_with("fn ").then(|| line.trim_end_matches([';', ' ', '{']))
+    let lines = body[..end].lines().map(str::trim);
+    let signature = |(before, line): (&'a str, &'a str)| {
+        let is_shown = line.starts_with("fn ") && before != "#[doc(hidden)]";
+        is_shown.then(|| line.trim_end_matches([';', ' ', '{']))
     };
-    body[..end].lines().filter_map(signature).collect()
+    lines.clone().zip(lines.skip(1)).filter_map(signature).collect()
 }
 
 #[test]
