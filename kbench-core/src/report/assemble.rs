@@ -325,7 +325,7 @@ impl Finding<'_> {
         }
     }
 
-    /// How to see a failure again that only data shows which nobody has chosen.
+    /// The command that repeats a failure on data of a regime.
     fn repetition(&self, wrong: &Wrong) -> String {
         let Circumstance::Regime(regime) = wrong.circumstance else { return String::new() };
         let (kernel, variant) = (self.cell.kernel.path(), self.cell.rows[self.row].variant.name);

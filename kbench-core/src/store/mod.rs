@@ -6,7 +6,7 @@
 //!   baselines/main/mine.kernels.json                       a run of a program by name
 //!   executables/…                                          programs of baselines, by their content
 //!   report/index.html                                      the page of `--report`
-//!   lock                                                   held by whoever writes
+//!   lock                                                   held by the process that writes
 //! ```
 //!
 //! A program is `package.target`: `cargo bench` runs every target of every package of a workspace with the same flags.

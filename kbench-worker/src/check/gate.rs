@@ -52,11 +52,11 @@ pub struct Gate {
     device: Option<Caller>,
     /// Whether all threads of this process are a kernel's.
     counts_threads: bool,
-    /// Round-off of what the kernel's own function returns, once somebody has asked.
+    /// Round-off of what the kernel's own function returns; found at its first use.
     precision: OnceCell<Vec<f64>>,
     /// Data and expected results are made once and serve all variants.
     pub(super) exercises: HashMap<Trial, Result<Exercise, Wrong>>,
-    /// What results depend on, once somebody has asked.
+    /// What results depend on; found at its first use.
     sensitivity: OnceCell<Sensitivity>,
     /// How far the own function is off in regimes; none where it is wrong or cannot be called.
     pub(super) own_errors: HashMap<Trial, Option<f64>>,
@@ -298,14 +298,14 @@ impl Gate {
                     left_threads += finding.left_threads;
                     leaving = if finding.left_threads > 0 { leaving + 1 } else { 0 };
                     self.note(variant, finding, &mut check);
-                    // Whoever starts a pool late does so once.
+                    // A pool that is started late is started once.
                     if leaving == trials.len().min(MOST_LEAVING) {
                         let reason = Reason::LeftThreads { count: left_threads, calls: leaving };
                         check.outcome = Err(trial.wrong(self.kernel, reason));
                         return check;
                     }
                 }
-                // A size that nobody listed may be one that the variant is not made for.
+                // An awkward size may be one that the variant is not made for.
                 Err(wrong) if wrong.is_declined() && trial.origin == Origin::Awkward => {
                     declined.get_or_insert(wrong);
                 }
@@ -667,8 +667,7 @@ impl Gate {
         (0..expected.parts.len()).map(of).collect()
     }
 
-    /// How many mistakes in the results would be noticed; those that are too many missed ones are an error. Found where most is
-    /// known about the data.
+    /// How many mistakes in usual results would be noticed; an error if too few are.
     fn mutations(&self, trial: &Trial, limits: &[Limits]) -> Result<Option<Mutations>, Reason> {
         if trial.regime != Regime::Usual {
             return Ok(None);

@@ -64,7 +64,8 @@ impl Length {
 
     /// The axes whose product is most nearly proportional to the lengths that were found.
     fn fit(found: &[(Vec<usize>, f64)]) -> Option<Length> {
-        let ([(first, _), _, ..], _) = (found, ()) else { return None };
+        // One size does not show how lengths grow.
+        let [(first, _), _, ..] = found else { return None };
         let candidates = (0..1usize << first.len().min(8)).map(|chosen| {
             let axes: Vec<bool> = (0..first.len()).map(|axis| chosen >> axis & 1 == 1).collect();
             let unit = Length { factor: 1.0, axes };

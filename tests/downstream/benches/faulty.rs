@@ -90,7 +90,7 @@ fn wraps(x: &[u8], y: &[u8], out: &mut [u8]) {
 pub struct Opaque;
 impl kbench::Operand for Opaque {}
 
-/// Returns what nobody can look into.
+/// Returns a value that cannot be compared.
 #[kernel_bench(sizes = [256], inputs = |n| (vec![[0.0; 2]; n], uniform(n)))]
 pub fn opaque(points: &[[f32; 2]], x: &[f32]) -> Opaque {
     std::hint::black_box((points, x));
