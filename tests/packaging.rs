@@ -161,5 +161,7 @@ fn the_steps_of_the_readme_work_with_the_packaged_crates() {
         assert!(has_line(&[&format!("{case}: benchmark")]), "{case} is not listed:\n{printed}");
         assert!(has_line(&[&format!("test {case} ... ok")]), "{case} is not checked:\n{printed}");
     }
-    assert!(has_line(&["test result: ok. 12 passed; 0 failed"]), "{printed}");
+    // Sizes that take long may be left out, with a note that says so.
+    assert!(has_line(&["test result: ok. ", " passed; 0 failed"]), "{printed}");
+    assert!(!has_line(&["unchecked"]), "{printed}");
 }
