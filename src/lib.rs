@@ -178,7 +178,41 @@ pub use kbench_macros::dispatch;
 /// ```
 ///
 /// All fields must be operands, or have `#[operand(skip)]`. `#[operand(crate = path)]` on the struct says where kbench is, when
-/// it is renamed. Without the feature `run` nothing is derived.
+/// it is renamed.
+///
+/// With `#[operand(upload)]` on the struct, CUDA variants can take it: on the device it is the tuple of what its fields are there. With
+/// `#[repr(C)]` as well, a struct of numbers can be an element of arrays:
+///
+/// ```
+/// use kbench::prelude::*;
+///
+/// #[derive(Clone, Operand)]
+/// #[operand(upload)]
+/// pub struct Sparse {
+///     pub columns: Vec<u32>,
+///     pub values: Vec<f32>,
+/// }
+///
+/// #[derive(Clone, Copy, Operand)]
+/// #[operand(upload)]
+/// #[repr(C)]
+/// pub struct Particle {
+///     pub position: [f32; 3],
+///     pub mass: f32,
+/// }
+///
+/// pub fn move_cuda(
+///     gpu: &Gpu,
+///     forces: &(DeviceSlice<u32>, DeviceSlice<f32>), // `&Sparse` on the host
+///     particles: &mut DeviceSlice<Particle>,         // `&mut [Particle]` on the host
+/// ) -> GpuResult<()> {
+///     let (columns, values) = forces;
+///     # let _ = (gpu, columns, values, particles);
+///     # Ok(())
+/// }
+/// ```
+///
+/// Without the feature `run` nothing is derived.
 pub use kbench_macros::Operand;
 
 #[cfg(feature = "run")]

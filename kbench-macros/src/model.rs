@@ -19,6 +19,8 @@ pub(crate) struct Registration {
     pub(crate) instances: Vec<Instance>,
     pub(crate) expectations: Vec<Expectation>,
     pub(crate) ignore: Option<String>,
+    /// Whether several threads may call it at once.
+    pub(crate) is_reentrant: bool,
     pub(crate) tolerance: Option<Expr>,
     pub(crate) flops: Option<Formula>,
     pub(crate) bytes: Option<Formula>,

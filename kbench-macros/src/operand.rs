@@ -3,10 +3,16 @@
 use proc_macro2::{Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
-use syn::{Attribute, Data, DeriveInput, Error, Field, Member, Path, Result, Type, parse_quote};
+use syn::{
+    Attribute, Data, DeriveInput, Error, Field, Generics, Index, Member, Path, Result, Type,
+    WherePredicate, parse_quote,
+};
 
 /// The name of the attribute on the struct and on its fields.
 const OPERAND: &str = "operand";
+
+/// Fields that a struct may have which is uploaded.
+const MOST_UPLOADED: usize = 12;
 
 /// The implementation for a struct.
 pub(crate) fn derive(input: TokenStream) -> Result<TokenStream> {
@@ -16,7 +22,8 @@ pub(crate) fn derive(input: TokenStream) -> Result<TokenStream> {
                        `elements` says what is compared";
         return Err(Error::new_spanned(&input.ident, message));
     };
-    let krate = krate(&input.attrs)?;
+    let options = Options::of(&input.attrs)?;
+    let krate = &options.krate;
     let hidden = quote!(#krate::__private);
     let mut fields = Vec::new();
     for (field, member) in data.fields.iter().zip(data.fields.members()) {
@@ -24,7 +31,8 @@ pub(crate) fn derive(input: TokenStream) -> Result<TokenStream> {
             fields.push((member, &field.ty));
         }
     }
-    let methods = methods(&hidden, &fields);
+    let is_complete = fields.len() == data.fields.len();
+    let methods = methods(&hidden, &fields, is_complete);
     let name = &input.ident;
     let mut generics = input.generics.clone();
     for parameter in input.generics.type_params() {
@@ -36,17 +44,117 @@ pub(crate) fn derive(input: TokenStream) -> Result<TokenStream> {
             generics.make_where_clause().predicates.push(parse_quote!(#kind: #hidden::Operand));
         }
     }
+    let upload = match options.uploads {
+        true => {
+            let is_element = is_complete && is_repr_c(&input.attrs)?;
+            upload(&input, krate, &generics, &fields, is_element)?
+        }
+        false => TokenStream::new(),
+    };
     let (parameters, arguments, conditions) = generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
         impl #parameters #hidden::Operand for #name #arguments #conditions {
             #methods
         }
+        #upload
     })
 }
 
+/// On a device, a struct is the tuple of what its fields are there. One with the layout of C may also be an element of arrays.
+fn upload(
+    input: &DeriveInput,
+    krate: &Path,
+    generics: &Generics,
+    fields: &[(Member, &Type)],
+    is_element: bool,
+) -> Result<TokenStream> {
+    if fields.len() > MOST_UPLOADED {
+        let message = format!(
+            "`#[operand(upload)]` knows structs of up to {MOST_UPLOADED} fields; `#[operand(skip)]` leaves one out, or implement \
+             `kbench::Upload` by hand"
+        );
+        return Err(Error::new_spanned(&input.ident, message));
+    }
+    let name = &input.ident;
+    let (parameters, arguments, _) = generics.split_for_impl();
+    let (members, types): (Vec<_>, Vec<&Type>) = fields.iter().cloned().unzip();
+    let places: Vec<Index> = (0..fields.len()).map(Index::from).collect();
+    let mut bounds = generics.clone();
+    if !generics.params.is_empty() {
+        let predicates = &mut bounds.make_where_clause().predicates;
+        predicates.push(parse_quote!(#name #arguments: ::core::clone::Clone));
+        predicates.extend(
+            types.iter().map(|kind| -> WherePredicate { parse_quote!(#kind: #krate::Upload) }),
+        );
+    }
+    let of_upload = &bounds.where_clause;
+    // Bounds of a type without parameters are errors where they do not hold, except for those of all lifetimes.
+    let mut bounds = generics.clone();
+    let predicates = &mut bounds.make_where_clause().predicates;
+    predicates.push(parse_quote! {
+        for<'kbench> #name #arguments: ::core::marker::Copy + ::core::marker::Send + ::core::marker::Sync
+    });
+    for kind in &types {
+        predicates.push(parse_quote!(for<'kbench> #kind: #krate::DeviceElement));
+    }
+    let of_element = &bounds.where_clause;
+    let element = is_element.then(|| {
+        quote! {
+            // SAFETY: any bits are a value of all its fields, and its layout is that of C.
+            #[automatically_derived]
+            #[allow(unsafe_code, private_bounds)]
+            unsafe impl #parameters #krate::DeviceElement for #name #arguments #of_element {}
+        }
+    });
+    let gpu = quote!(gpu: &#krate::Gpu);
+    let result = quote!(#krate::GpuResult<()>);
+    Ok(quote! {
+        #[automatically_derived]
+        impl #parameters #krate::Upload for #name #arguments #of_upload {
+            type Device = (#(<#types as #krate::Upload>::Device,)*);
+
+            fn upload(&self, #gpu) -> #krate::GpuResult<Self::Device> {
+                let _ = &gpu;
+                Ok((#(#krate::Upload::upload(&self.#members, gpu)?,)*))
+            }
+
+            fn copy_to(&self, device: &mut Self::Device, #gpu) -> #result {
+                let _ = (&device, &gpu);
+                #(#krate::Upload::copy_to(&self.#members, &mut device.#places, gpu)?;)*
+                Ok(())
+            }
+
+            fn copy_from(&mut self, device: &Self::Device, #gpu) -> #result {
+                let _ = (&device, &gpu);
+                #(#krate::Upload::copy_from(&mut self.#members, &device.#places, gpu)?;)*
+                Ok(())
+            }
+        }
+        #element
+    })
+}
+
+/// Whether a struct has the layout of C.
+fn is_repr_c(attributes: &[Attribute]) -> Result<bool> {
+    let mut is_c = false;
+    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("repr")) {
+        attribute.parse_nested_meta(|meta| {
+            is_c |= meta.path.is_ident("C") || meta.path.is_ident("transparent");
+            // `align(8)` and `packed(4)` have arguments.
+            if meta.input.peek(syn::token::Paren) {
+                let arguments;
+                syn::parenthesized!(arguments in meta.input);
+                arguments.parse::<TokenStream>()?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(is_c)
+}
+
 /// Every method calls that of the fields, one after the other.
-fn methods(hidden: &TokenStream, fields: &[(Member, &Type)]) -> TokenStream {
+fn methods(hidden: &TokenStream, fields: &[(Member, &Type)], is_complete: bool) -> TokenStream {
     let each = |method: &str, arguments: TokenStream, borrow: TokenStream| {
         let method = format_ident!("{method}");
         let calls = fields.iter().map(|(member, kind)| {
@@ -72,6 +180,9 @@ fn methods(hidden: &TokenStream, fields: &[(Member, &Type)]) -> TokenStream {
     let uncompared = shared("uncompared", quote!(types));
     let each_numbers = unique("each_numbers", quote!(visit));
     let relocate = unique("relocate", quote!(pages));
+    let exchange = fields.iter().map(
+        |(member, _)| quote!(#hidden::Operand::exchange(&mut self.#member, &mut other.#member)),
+    );
     let usize = quote!(::core::primitive::usize);
     let text = quote!(#hidden::Option<#hidden::String>);
     quote! {
@@ -128,6 +239,10 @@ fn methods(hidden: &TokenStream, fields: &[(Member, &Type)]) -> TokenStream {
             let _ = &visit;
             #(#each_numbers;)*
         }
+        fn exchange(&mut self, other: &mut Self) -> ::core::primitive::bool {
+            let _ = &other;
+            #is_complete #(&& #exchange)*
+        }
         fn relocate(&mut self, pages: &mut #hidden::Pages) {
             let _ = &pages;
             #(#relocate;)*
@@ -135,19 +250,33 @@ fn methods(hidden: &TokenStream, fields: &[(Member, &Type)]) -> TokenStream {
     }
 }
 
-/// The path of kbench: `#[operand(crate = path)]`, or `::kbench`.
-fn krate(attributes: &[Attribute]) -> Result<Path> {
-    let mut krate = parse_quote!(::kbench);
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(OPERAND)) {
-        attribute.parse_nested_meta(|meta| {
-            if !meta.path.is_ident("crate") {
-                return Err(meta.error("a struct knows `#[operand(crate = path)]` alone"));
-            }
-            krate = meta.value()?.call(Path::parse_mod_style)?;
-            Ok(())
-        })?;
+/// What the attribute says about the whole struct.
+struct Options {
+    /// `#[operand(crate = path)]`, or `::kbench`.
+    krate: Path,
+    /// `#[operand(upload)]`.
+    uploads: bool,
+}
+
+impl Options {
+    fn of(attributes: &[Attribute]) -> Result<Self> {
+        let mut options = Options { krate: parse_quote!(::kbench), uploads: false };
+        for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(OPERAND)) {
+            attribute.parse_nested_meta(|meta| {
+                if meta.path.is_ident("crate") {
+                    options.krate = meta.value()?.call(Path::parse_mod_style)?;
+                } else if meta.path.is_ident("upload") {
+                    options.uploads = true;
+                } else {
+                    let message =
+                        "a struct knows `#[operand(crate = path)]` and `#[operand(upload)]`";
+                    return Err(meta.error(message));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(options)
     }
-    Ok(krate)
 }
 
 /// Whether a field is left out.

@@ -50,7 +50,7 @@ fn gpu() -> Option<Gpu> {
     }
 }
 
-fn goes_up_and_down<T: DeviceElement + Debug>(gpu: &Gpu) -> Result<(), GpuError> {
+fn goes_up_and_down<T: Element + DeviceElement + Debug>(gpu: &Gpu) -> Result<(), GpuError> {
     let host: Vec<T> = (0..1001).map(|i| T::from_f64(f64::from(i % 13) - 6.0)).collect();
     let from = gpu.upload(&host)?;
     let to = gpu.zeros::<T>(host.len())?;
@@ -156,7 +156,7 @@ fn a_block_may_have_more_shared_memory_than_usual() -> Result<(), GpuError> {
 }
 
 /// Products of small whole numbers are exact in every type that can hold them.
-fn multiplies<T: DeviceElement, D: DeviceElement>(
+fn multiplies<T: Element + DeviceElement, D: Element + DeviceElement>(
     gpu: &Gpu,
     product: impl Fn(usize, usize, usize) -> MatrixProduct,
     is_transposed: bool,

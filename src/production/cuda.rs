@@ -59,27 +59,17 @@ pub trait DeviceValue: Sized + 'static {
     fn device_bytes(&self) -> usize;
 }
 
-/// An element that may lie in device memory.
+/// An element of arrays in device memory.
 ///
 /// # Safety
 ///
-/// Any bits that a kernel leaves behind must be a value of the type, and the type must have no padding.
+/// Any bits that a kernel leaves behind must be a value of the type, and its layout must be that of C.
 #[allow(unsafe_code)] // the trait's promise is the same with the backend and without
-pub unsafe trait DeviceElement: Element {}
+pub unsafe trait DeviceElement: Copy + Send + Sync + 'static {}
 
-#[allow(unsafe_code)] // numbers without padding, of which every pattern of bits is one
-mod elements {
-    use super::DeviceElement;
-
-    macro_rules! device_element {
-        ($($type:ty)*) => {$(
-            // SAFETY: a number without padding; every pattern of bits is one.
-            unsafe impl DeviceElement for $type {}
-        )*};
-    }
-
-    device_element! { f32 f64 i8 i16 i32 i64 isize u8 u16 u32 u64 usize }
-}
+// SAFETY: there is no device memory without the feature `run`, and nothing is derived.
+#[allow(unsafe_code)]
+unsafe impl<T: Copy + Send + Sync + 'static> DeviceElement for T {}
 
 /// Device code with the options that it is compiled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

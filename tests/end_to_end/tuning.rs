@@ -266,5 +266,7 @@ fn what_is_measured_is_written_taken_by_the_next_build_and_proved_by_the_next_ru
     second.assert_code(0);
     second.assert_stdout(&format!("threshold {value} (tuned "));
     assert!(!second.stdout.contains("of many is too"), "{}", second.stdout);
-    second.assert_stdout("target `best >= 0.9` of auto: met\n");
+    // On a busy machine, some sizes may stay undecided.
+    second.assert_stdout("target `best >= 0.9` of auto: met");
+    assert!(!second.stdout.contains("of auto: missed"), "{}", second.stdout);
 }

@@ -8,7 +8,7 @@ use super::roster::{Roster, RosterCell};
 use super::run::Run;
 use super::session::{Guilty, Session};
 use crate::worker::{
-    Block, LinkError, MOST_PARDONS, PROTOCOL, Preparation, Request, Visit, Visits,
+    Block, LinkError, MOST_PARDONS, PROTOCOL, Preparation, Request, Review, Visit, Visits,
 };
 
 /// A launch that takes this many times as long as planned ends, once every cell has had a block.
@@ -17,6 +17,9 @@ const PATIENCE: f64 = 1.5;
 /// Workers with the data of a cell that may end before their time for reasons unknown. From the first one on, workers
 /// announce every call; so the second one usually tells which row it was.
 const MOST_LOSSES: usize = 3;
+
+/// The time that calls on other inputs may take, as a share of the time of a launch's blocks.
+const SHARE_OF_EXCHANGE: f64 = 0.05;
 
 impl<'a> Run<'a> {
     /// Starts a worker for some rows, and lets it make their data; none when it cannot.
@@ -64,7 +67,9 @@ impl<'a> Run<'a> {
             cell.taken += counted.map(mirrored_blocks).sum::<f64>() / processes;
         }
         if measured.is_ok() {
+            let seconds = begun.elapsed().as_secs_f64();
             self.look_aside(&mut session, cells);
+            self.exchange(&mut session, cells, SHARE_OF_EXCHANGE * seconds);
         }
         self.measured.measurement.launches.push(std::mem::take(&mut session.launch));
     }
@@ -76,7 +81,7 @@ impl<'a> Run<'a> {
             return;
         }
         let begun = Instant::now();
-        let mut requests = vec![Request::Recheck];
+        let mut requests = vec![Request::Recheck(Review::OF_RESULTS)];
         let has_device = rows.iter().any(|(cell, row)| {
             let row = self.assignment.plan.cells[*cell].row_at(*row);
             row.variant.implementation.is_device()
@@ -95,6 +100,19 @@ impl<'a> Run<'a> {
         });
         if is_done {
             self.rechecked.extend(rows);
+        }
+        self.measured.spent.checking += begun.elapsed().as_secs_f64();
+    }
+
+    /// Has rows called on other inputs than they were timed on, in the process that has timed them: its last work.
+    fn exchange(&mut self, session: &mut Session<'a>, cells: &[usize], seconds: f64) {
+        if self.is_broken {
+            return;
+        }
+        let begun = Instant::now();
+        let request = Request::Recheck(Review::on_other_inputs(seconds));
+        if let Err(error) = session.ask(&request, &mut self.measured, &mut |_| {}) {
+            self.blame(session, cells, &error);
         }
         self.measured.spent.checking += begun.elapsed().as_secs_f64();
     }

@@ -32,6 +32,14 @@ const MOST_PARAMETERS: usize = 12;
 pub(crate) fn check(mut options: Options, item: ItemFn, errors: &mut Errors) -> Registration {
     let function = function::function(&item, errors);
     let backend = backend(&options, errors);
+    let reentrant = options.keyword("reentrant");
+    if let (Some(keyword), Backend::Cuda) = (reentrant, backend) {
+        errors.at(
+            keyword,
+            "calls on a device follow each other; `reentrant` is for serial and parallel variants",
+        );
+    }
+    let is_reentrant = reentrant.is_some();
     check_parameters(&item, &function, backend, errors);
     let name = name(options.name.as_ref(), &function, errors);
     // A malformed `of` is a variant all the same. Any path will do for the rest of the checks.
@@ -55,6 +63,7 @@ pub(crate) fn check(mut options: Options, item: ItemFn, errors: &mut Errors) -> 
         instances,
         expectations,
         ignore: options.ignore,
+        is_reentrant,
         tolerance: options.tolerance,
         flops: options.flops,
         bytes: options.bytes,

@@ -24,6 +24,7 @@ impl Expansion<'_> {
         let expectations = registration.expectations.iter().map(|e| self.expectation(e));
         let ignore = self.option(registration.ignore.as_ref());
         let Overrides { is_base, threshold, valid, tolerance, flops, bytes } = self.overrides();
+        let is_reentrant = registration.is_reentrant;
         let function_of = &registration.function;
         let has_fixed_outputs = function_of.data().all(|parameter| {
             parameter.access != Access::Write
@@ -49,6 +50,7 @@ impl Expansion<'_> {
                     bytes: #bytes,
                     debug_assertions: ::core::cfg!(debug_assertions),
                     has_fixed_outputs: #has_fixed_outputs,
+                    is_reentrant: #is_reentrant,
                     implementation: #implementation,
                 }
             }

@@ -24,7 +24,7 @@ pub(crate) use regimes::Regimes;
 pub(crate) use sizes::{AxisValue, Shape, ShapeSize, SizesOption, Values};
 pub(crate) use types::TypesEntry;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "name",
     "sizes",
     "inputs",
@@ -43,6 +43,7 @@ const NAMES: [&str; 20] = [
     "serial",
     "parallel",
     "cuda",
+    "reentrant",
     "threshold",
     "valid",
 ];

@@ -1,16 +1,15 @@
-//! Circumstances in which kernels go wrong that are right on random numbers in fresh memory: other numbers, other inputs in the
-//! same memory, many calls, memory that ends with the data, and pools of other sizes.
+//! Circumstances in which kernels go wrong that are right on random numbers in fresh memory. Here are other numbers; `memory` and
+//! `threads` have the others.
 
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::compare::{Limits, compare};
-use super::exercise::{Exercise, Expected, Trial, all_outputs};
-use super::gate::{Callable, Called, Gate, PATIENCE};
-use super::{Attempt, Check, Circumstance, Origin, Part, Reason, Remark, Tell, Wrong};
-use crate::kernel::{Backend, Caller, CellData, InPlace, KernelEntry, VariantEntry, guard};
+use super::exercise::{Exercise, Trial, all_outputs};
+use super::gate::{Gate, PATIENCE, Subject};
+use super::{Check, Origin, Part, Remark, Tell, Wrong};
+use crate::kernel::{Backend, Caller, KernelEntry, VariantEntry, guard};
 use crate::plan::Size;
-use crate::value::{Pages, Poison, Regime, Side};
+use crate::value::{Poison, Regime};
 
 /// Reductions of so many inputs may overflow where the squares of the inputs do: those that are longer are not checked there.
 const SHORT: f64 = 4.0;
@@ -18,35 +17,8 @@ const SHORT: f64 = 4.0;
 /// How much further off than the own function a variant may be in a regime.
 const OWN_SHARE: f64 = 4.0;
 
-/// Calls that are made with the same input, and the time that they may take.
-const CALLS: usize = 1_100;
-const TIME_OF_CALLS: Duration = Duration::from_millis(25);
-
-/// How long a variant is called from a pool of several threads.
-const TIME_IN_POOL: Duration = Duration::from_millis(4);
-
-/// Threads of the pools from which parallel variants are called.
-const POOLS: [usize; 4] = [1, 2, 3, 16];
-
-/// Times are compared where a call goes over so many elements: branch prediction cannot learn them.
-const MANY_ELEMENTS: u64 = 20_000;
-
-/// How many times as long a call takes on new inputs if answers are kept, and by how much longer.
-const KEPT_RATIO: f64 = 4.0;
-const KEPT_SECONDS: f64 = 20e-6;
-
-/// Calls of which the fastest is taken.
-const TIMED_CALLS: usize = 5;
-
 /// Smaller sizes that are tried where a variant has failed.
 const MOST_SHRINKS: usize = 24;
-
-/// A variant, and how it is called.
-#[derive(Clone, Copy)]
-struct Subject<'a> {
-    variant: &'a VariantEntry,
-    callable: Callable<'a>,
-}
 
 impl Gate {
     /// Checks a variant that is right at the awkward sizes in all circumstances. What was found goes into its check.
@@ -95,20 +67,27 @@ impl Gate {
             check.coverage.regimes.extend(is_compared.then_some(regime));
             check.coverage.failed.extend((fails && !is_compared).then_some(regime));
         }
-        if !is_host || self.regimes.is_some() {
+        // What another program has of the data does not change with it.
+        if self.regimes.is_some() || subject.variant.implementation.foreign().is_some() {
             return Ok(());
         }
-        for size in [small, large] {
-            check.coverage.repeated |= self.check_exchange(subject, size, tell)?;
+        for size in of_regimes {
+            check.coverage.exchanged |= self.check_exchange(subject, size, tell)?;
         }
         if is_deterministic {
-            self.check_repetition(subject, small, tell)?;
+            check.coverage.repeated = self.check_repetition(subject, small, tell)?;
+        }
+        if !is_host {
+            return Ok(());
         }
         for size in [small, large] {
             check.coverage.guarded |= self.check_pages(subject, size, tell)?;
         }
         if subject.variant.backend == Backend::Parallel {
             check.coverage.pools = self.check_pools(subject, large, tell)?;
+        }
+        if subject.variant.is_reentrant {
+            check.coverage.at_once = self.check_at_once(subject, small, tell)?;
         }
         Ok(())
     }
@@ -191,8 +170,14 @@ impl Gate {
     ) -> Result<bool, Box<Wrong>> {
         let usual = self.usual(size);
         let trial = Trial { regime, ..usual.clone() };
+        // A smaller size than those that were checked is new.
+        if !self.exercises.contains_key(&usual) {
+            tell(usual.attempt(self.kernel, Part::Definition));
+            let exercise = self.source.exercise(&usual);
+            self.exercises.insert(usual.clone(), exercise);
+        }
         if !self.exercises.contains_key(&trial) {
-            tell(attempt(self.kernel, &trial, Part::Definition, Circumstance::of(regime)));
+            tell(trial.attempt(self.kernel, Part::Definition));
             let mut exercise = self.source.exercise(&trial);
             if let Ok(exercise) = &mut exercise {
                 self.scale(exercise, &trial, &usual, subject.variant);
@@ -229,13 +214,13 @@ impl Gate {
     }
 
     /// The first of the usual trials of an awkward size.
-    fn usual(&self, size: &Size) -> Trial {
+    pub(super) fn usual(&self, size: &Size) -> Trial {
         let (origin, regime) = (Origin::Awkward, Regime::Usual);
         Trial { size: size.clone(), seed: self.seed, origin, regime }
     }
 
     /// Whether the data of a regime is any other than the usual, and results are known that the variant can give.
-    fn can_tell(&self, subject: Subject<'_>, trial: &Trial, usual: &Trial) -> bool {
+    pub(super) fn can_tell(&self, subject: Subject<'_>, trial: &Trial, usual: &Trial) -> bool {
         let exercise = |trial: &Trial| self.exercises.get(trial).and_then(|e| e.as_ref().ok());
         let Some(exercise_of_regime) = exercise(trial) else { return false };
         let Some(expected) = &exercise_of_regime.expected else { return false };
@@ -308,329 +293,6 @@ impl Gate {
         });
         widened.collect()
     }
-
-    /// Puts other inputs into the memory of the first ones, and calls without touching the outputs.
-    fn check_exchange(
-        &mut self,
-        subject: Subject<'_>,
-        size: &Size,
-        tell: &mut Tell<'_>,
-    ) -> Result<bool, Box<Wrong>> {
-        let (first, circumstance) = (self.usual(size), Circumstance::Exchanged);
-        let other = Trial { seed: self.seed.wrapping_add(1), ..first.clone() };
-        let Some([mut here, mut there]) = self.take_both(&first, &other) else { return Ok(false) };
-        tell(attempt(self.kernel, &first, Part::Variant, circumstance));
-        let outcome = self.exchange(subject, &first, [&mut here, &mut there]);
-        let outcome = outcome.and_then(|is_exchanged| {
-            self.keep(&first, here)?;
-            self.keep(&other, there)?;
-            Ok(is_exchanged)
-        });
-        outcome.map_err(|reason| wrong_in(self.kernel, &first, reason, circumstance))
-    }
-
-    fn take_both(&mut self, first: &Trial, other: &Trial) -> Option<[Exercise; 2]> {
-        let is_known = |trial| matches!(self.exercises.get(trial), Some(Ok(exercise)) if exercise.expected.is_some());
-        if !is_known(first) || !is_known(other) {
-            return None;
-        }
-        let mut take = |trial| self.exercises.remove(trial).and_then(Result::ok);
-        Some([take(first)?, take(other)?])
-    }
-
-    fn exchange(
-        &self,
-        subject: Subject<'_>,
-        trial: &Trial,
-        [here, there]: [&mut Exercise; 2],
-    ) -> Result<bool, Reason> {
-        let (Some(expected), Some(expected_of_others)) = (&here.expected, &there.expected) else {
-            return Ok(false);
-        };
-        let own = self.inputs_of(here.data.as_mut());
-        let others = self.inputs_of(there.data.as_mut());
-        let data = here.data.as_mut();
-        let fits = self.put(data, &others) && data.reads_fingerprint() == there.reads;
-        // A type of the user's may hold more than the numbers that it shows.
-        let of_put = self.source.expected(data, trial).ok().flatten();
-        if !fits || of_put.is_none_or(|of_put| of_put.parts != expected_of_others.parts) {
-            self.put(data, &own);
-            return Ok(false);
-        }
-        // What is kept for the first number and the last one does not hold for these.
-        let mixed = mixed(&own, &others);
-        self.put(data, &mixed);
-        let is_finite =
-            |of: &Expected| of.parts.iter().flatten().all(|element| element.is_finite());
-        let expected_of_mixed = self.source.expected(data, trial).ok().flatten().filter(is_finite);
-        self.put(data, &own);
-        self.call(subject.callable, data, Poison::First)?;
-        let mut steps = vec![(&others, expected_of_others), (&own, expected)];
-        steps.extend(expected_of_mixed.as_ref().map(|expected| (&mixed, expected)));
-        for (inputs, expected) in steps {
-            self.put(data, inputs);
-            let called = self.call_as_is(subject.callable, data, Poison::First)?;
-            self.compare_call(subject, data, called, expected, trial)
-                .map_err(|reason| Reason::Remembers { reason: Box::new(reason) })?;
-        }
-        if trial.size.product() >= Some(MANY_ELEMENTS) {
-            self.time_new_inputs(subject, data, [&own, &others])?;
-        }
-        Ok(self.put(data, &own) && data.reads_fingerprint() == here.reads)
-    }
-
-    /// Whether calls on new inputs take far longer than on those of the call before.
-    fn time_new_inputs(
-        &self,
-        subject: Subject<'_>,
-        data: &mut dyn CellData,
-        inputs: [&Inputs; 2],
-    ) -> Result<(), Reason> {
-        // Twice, for anything may disturb a call.
-        for attempt in [1, 2] {
-            let (mut new, mut seen) = (f64::INFINITY, f64::INFINITY);
-            for call in 0..TIMED_CALLS {
-                self.put(data, inputs[call % 2]);
-                for fastest in [&mut new, &mut seen] {
-                    data.reset();
-                    let called = self.call_as_is(subject.callable, data, Poison::First)?;
-                    *fastest = called.seconds.min(*fastest);
-                }
-            }
-            if new < KEPT_RATIO * seen || new - seen < KEPT_SECONDS {
-                return Ok(());
-            }
-            if attempt == 2 {
-                let words = |seconds: f64| format!("{:.3} µs", seconds * 1e6);
-                return Err(Reason::KeepsAnswers { new: words(new), seen: words(seen) });
-            }
-        }
-        Ok(())
-    }
-
-    /// All numbers of some inputs.
-    fn inputs_of(&self, data: &mut dyn CellData) -> Inputs {
-        let mut inputs = Vec::new();
-        data.each_input(self.kernel.in_place != InPlace::No, &mut |numbers| {
-            inputs.push(Array { is_real: numbers.roundoff() > 0.0, bits: numbers.bits() });
-        });
-        inputs
-    }
-
-    /// Overwrites all numbers of the inputs, and leaves outputs as they are unless they are read; gives whether the numbers fit.
-    fn put(&self, data: &mut dyn CellData, inputs: &Inputs) -> bool {
-        let (mut rest, mut fits) = (inputs.iter(), true);
-        let reads_outputs = self.kernel.in_place != InPlace::No;
-        data.each_input(reads_outputs, &mut |numbers| {
-            fits &= rest.next().is_some_and(|array| numbers.set_bits(&array.bits));
-        });
-        if reads_outputs {
-            data.reset();
-        }
-        fits && rest.next().is_none()
-    }
-
-    /// How far the results of a call are off; an error if that is too far.
-    fn compare_call(
-        &self,
-        subject: Subject<'_>,
-        data: &dyn CellData,
-        called: Called,
-        expected: &Expected,
-        trial: &Trial,
-    ) -> Result<f64, Reason> {
-        let limits = self.limits(subject.variant, &called.roundoffs, expected, &trial.size);
-        let limits = self.limits_in_regime(subject.variant, limits, trial);
-        let outputs = all_outputs(data, called.returned);
-        let errors = compare(self.kernel.outputs, &outputs.parts, expected, &limits)?;
-        match errors.pass() {
-            true => Ok(errors.norm),
-            false => Err(Reason::Inexact { errors: errors.into() }),
-        }
-    }
-
-    /// Calls a variant many times on the same input.
-    fn check_repetition(
-        &mut self,
-        subject: Subject<'_>,
-        size: &Size,
-        tell: &mut Tell<'_>,
-    ) -> Result<(), Box<Wrong>> {
-        let (trial, circumstance) = (self.usual(size), Circumstance::Repeated);
-        let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { return Ok(()) };
-        tell(attempt(self.kernel, &trial, Part::Variant, circumstance));
-        let outcome = self.repeat_calls(subject, &mut exercise, &trial);
-        let outcome = outcome.and_then(|()| self.keep(&trial, exercise));
-        outcome.map_err(|reason| wrong_in(self.kernel, &trial, reason, circumstance))
-    }
-
-    fn repeat_calls(
-        &self,
-        subject: Subject<'_>,
-        exercise: &mut Exercise,
-        trial: &Trial,
-    ) -> Result<(), Reason> {
-        let Exercise { data, expected: Some(expected), .. } = exercise else { return Ok(()) };
-        let data = data.as_mut();
-        let first = self.call(subject.callable, data, Poison::First)?.fingerprint;
-        let begun = Instant::now();
-        for call in 2..CALLS {
-            if self.kernel.in_place != InPlace::No {
-                data.reset();
-            }
-            let called = self.call_as_is(subject.callable, data, Poison::First)?;
-            // Threads may add up in another order.
-            if called.fingerprint != first
-                && self.compare_call(subject, data, called, expected, trial).is_err()
-            {
-                return Err(Reason::Sporadic { call });
-            }
-            if begun.elapsed() > TIME_OF_CALLS {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Calls a variant with its data beside pages that may not be touched.
-    fn check_pages(
-        &mut self,
-        subject: Subject<'_>,
-        size: &Size,
-        tell: &mut Tell<'_>,
-    ) -> Result<bool, Box<Wrong>> {
-        let trial = self.usual(size);
-        let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { return Ok(false) };
-        let mut is_guarded = true;
-        for (side, circumstance) in
-            [(Side::End, Circumstance::PageEnd), (Side::Start, Circumstance::PageStart)]
-        {
-            tell(attempt(self.kernel, &trial, Part::Variant, circumstance));
-            let guarded = self.call_beside_pages(subject, &mut exercise, &trial, side);
-            is_guarded &=
-                guarded.map_err(|reason| wrong_in(self.kernel, &trial, reason, circumstance))?;
-        }
-        self.keep(&trial, exercise)
-            .map_err(|reason| wrong_in(self.kernel, &trial, reason, Circumstance::PageStart))?;
-        Ok(is_guarded)
-    }
-
-    /// Keeps data for others, unless a call has changed its inputs.
-    fn keep(&mut self, trial: &Trial, exercise: Exercise) -> Result<(), Reason> {
-        if exercise.data.reads_fingerprint() != exercise.reads {
-            return Err(Reason::ChangedInput);
-        }
-        self.exercises.insert(trial.clone(), Ok(exercise));
-        Ok(())
-    }
-
-    fn call_beside_pages(
-        &self,
-        subject: Subject<'_>,
-        exercise: &mut Exercise,
-        trial: &Trial,
-        side: Side,
-    ) -> Result<bool, Reason> {
-        let is_fixed = |variant: &VariantEntry| variant.has_fixed_outputs;
-        let outputs = is_fixed(subject.variant) && self.source.own_function.is_none_or(is_fixed);
-        let data = exercise.data.as_mut();
-        self.prepare(data, Poison::First);
-        let mut pages = Pages::new(side);
-        data.relocate(outputs, &mut pages);
-        let called = match pages.failure() {
-            None => Some(self.call_as_is(subject.callable, data, Poison::First)),
-            Some(_) => None,
-        };
-        pages.turn();
-        data.relocate(outputs, &mut pages);
-        let (Some(called), Some(expected)) = (called, &exercise.expected) else { return Ok(false) };
-        self.compare_call(subject, data, called?, expected, trial)?;
-        Ok(true)
-    }
-
-    /// Calls a parallel variant from pools of several sizes; gives these.
-    fn check_pools(
-        &mut self,
-        subject: Subject<'_>,
-        size: &Size,
-        tell: &mut Tell<'_>,
-    ) -> Result<Vec<usize>, Box<Wrong>> {
-        let mut called_from = Vec::new();
-        for threads in POOLS {
-            let Some(pool) = self.pool(threads) else { continue };
-            let callable = (subject.callable.0, &Caller::Pool(pool));
-            let circumstance = Circumstance::Pool(threads);
-            for regime in [Regime::Usual, Regime::Sorted, Regime::Sparse] {
-                let usual = self.usual(size);
-                let trial = Trial { regime, ..usual.clone() };
-                if !self.can_tell(subject, &trial, &usual) && regime != Regime::Usual {
-                    continue;
-                }
-                let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { continue };
-                tell(attempt(self.kernel, &trial, Part::Variant, circumstance));
-                let outcome = self.call_in_pool(subject, callable, &mut exercise, &trial);
-                let outcome = outcome.and_then(|()| self.keep(&trial, exercise));
-                outcome.map_err(|reason| wrong_in(self.kernel, &trial, reason, circumstance))?;
-            }
-            called_from.push(threads);
-        }
-        Ok(called_from)
-    }
-
-    /// Calls a variant from a pool; many times where there are several threads, for it may be that they disturb each other.
-    fn call_in_pool(
-        &self,
-        subject: Subject<'_>,
-        callable: Callable<'_>,
-        exercise: &mut Exercise,
-        trial: &Trial,
-    ) -> Result<(), Reason> {
-        let Exercise { data, expected: Some(expected), .. } = exercise else { return Ok(()) };
-        let (mut known, begun) = (None, Instant::now());
-        loop {
-            let called = self.call(callable, data.as_mut(), Poison::First)?;
-            let fingerprint = called.fingerprint;
-            if known.replace(fingerprint) != Some(fingerprint) {
-                self.compare_call(subject, data.as_ref(), called, expected, trial)?;
-            }
-            if callable.1.threads() == Some(1) || begun.elapsed() > TIME_IN_POOL {
-                return Ok(());
-            }
-        }
-    }
-
-    fn pool(&mut self, threads: usize) -> Option<Arc<rayon::ThreadPool>> {
-        if let Some(pool) = self.pools.get(&threads) {
-            return Some(pool.clone());
-        }
-        let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?);
-        self.pools.insert(threads, pool.clone());
-        Some(pool)
-    }
-}
-
-/// All numbers of some inputs, array by array.
-type Inputs = Vec<Array>;
-
-/// The numbers of an array.
-#[derive(Clone)]
-struct Array {
-    is_real: bool,
-    bits: Vec<u64>,
-}
-
-/// The first inputs with the inner numbers of the others; whole numbers, which may be indices, stay.
-fn mixed(own: &Inputs, others: &Inputs) -> Inputs {
-    let mix = |(own, others): (&Array, &Array)| {
-        let mut mixed = own.clone();
-        let length = own.bits.len();
-        if own.is_real && length > 2 && length == others.bits.len() {
-            let inner = 1..length - 1;
-            mixed.bits[inner.clone()].copy_from_slice(&others.bits[inner]);
-        }
-        mixed
-    };
-    own.iter().zip(others).map(mix).collect()
 }
 
 fn is_defined(kernel: &KernelEntry, variant: &VariantEntry, values: &[usize]) -> bool {
@@ -638,18 +300,4 @@ fn is_defined(kernel: &KernelEntry, variant: &VariantEntry, values: &[usize]) ->
         kernel.definition.valid(values) && variant.valid.is_none_or(|valid| (valid.holds)(values))
     };
     guard(holds) == Ok(true)
-}
-
-fn attempt(kernel: &KernelEntry, trial: &Trial, part: Part, circumstance: Circumstance) -> Attempt {
-    let size = trial.size.name(kernel.axes);
-    Attempt { part, size, seed: trial.seed, origin: trial.origin, circumstance }
-}
-
-fn wrong_in(
-    kernel: &KernelEntry,
-    trial: &Trial,
-    reason: Reason,
-    circumstance: Circumstance,
-) -> Box<Wrong> {
-    Box::new(Wrong { circumstance, ..trial.wrong(kernel, reason) })
 }

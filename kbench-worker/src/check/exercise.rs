@@ -1,10 +1,10 @@
 //! Data of one size, and what should come out of it.
 
 use super::sensitivity::spread;
-use super::{Circumstance, Origin, Reason, Wrong};
+use super::{Attempt, Circumstance, Origin, Part, Reason, Wrong};
 use crate::kernel::{Caller, CellData, Fault, KernelEntry, Outputs, Returned, VariantEntry, guard};
 use crate::plan::Size;
-use crate::value::{Regime, limits};
+use crate::value::{Draw, Regime, limits};
 
 /// Outputs with fewer elements than this may cancel to almost nothing by chance; their magnitude is then judged by a
 /// second set of data as well.
@@ -91,6 +91,27 @@ pub(super) struct Trial {
 }
 
 impl Trial {
+    /// What is about to be called in it.
+    pub(super) fn attempt(&self, kernel: &KernelEntry, part: Part) -> Attempt {
+        Attempt {
+            part,
+            size: self.size.name(kernel.axes),
+            seed: self.seed,
+            origin: self.origin,
+            circumstance: Circumstance::of(self.regime),
+        }
+    }
+
+    /// The same when something else is special about the call.
+    pub(super) fn attempt_in(
+        &self,
+        kernel: &KernelEntry,
+        part: Part,
+        circumstance: Circumstance,
+    ) -> Attempt {
+        Attempt { circumstance, ..self.attempt(kernel, part) }
+    }
+
     /// What is wrong in it.
     pub(super) fn wrong(&self, kernel: &KernelEntry, reason: Reason) -> Wrong {
         Wrong {
@@ -100,6 +121,16 @@ impl Trial {
             origin: self.origin,
             circumstance: Circumstance::of(self.regime),
         }
+    }
+
+    /// The same when something else is special about the call.
+    pub(super) fn wrong_in(
+        &self,
+        kernel: &KernelEntry,
+        reason: Reason,
+        circumstance: Circumstance,
+    ) -> Box<Wrong> {
+        Box::new(Wrong { circumstance, ..self.wrong(kernel, reason) })
     }
 }
 
@@ -189,7 +220,11 @@ impl Source {
 
     pub(super) fn data(&self, trial: &Trial) -> Result<Box<dyn CellData>, Reason> {
         let Trial { size, seed, regime, .. } = trial;
-        guard(|| self.kernel.definition.data_in(*regime, &size.values, *seed))
+        self.drawn(Draw { regime: *regime, ..Draw::of(*seed) }, size)
+    }
+
+    pub(super) fn drawn(&self, draw: Draw, size: &Size) -> Result<Box<dyn CellData>, Reason> {
+        guard(|| self.kernel.definition.data_of(draw, &size.values))
             .map_err(|fault| Reason::Definition { part: "`inputs`", fault })
     }
 
@@ -230,7 +265,7 @@ pub(super) fn all_outputs(data: &dyn CellData, returned: Returned) -> Outputs {
 }
 
 /// Of the finite elements.
-fn root_mean_square(elements: &[f64]) -> f64 {
+pub(super) fn root_mean_square(elements: &[f64]) -> f64 {
     let finite = || elements.iter().filter(|element| element.is_finite());
     // Squares of the largest numbers overflow, and those of the smallest underflow.
     let largest = finite().fold(0.0f64, |largest, element| largest.max(element.abs()));

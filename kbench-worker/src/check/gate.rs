@@ -13,7 +13,7 @@ use super::{
     Remark, Wrong, awkward_sizes,
 };
 use crate::kernel::{
-    Caller, Calls, CellData, Fault, Implementation, InPlace, KernelEntry, Mode, Returned, Routine,
+    Caller, CellData, Fault, Implementation, InPlace, KernelEntry, Mode, Returned, Routine,
     VariantEntry, guard,
 };
 use crate::plan::{Size, sizes_of};
@@ -71,6 +71,13 @@ pub struct Gate {
 /// Told of everything that is about to be called.
 pub type Tell<'a> = dyn FnMut(Attempt) + 'a;
 
+/// A variant, and how it is called.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'a> {
+    pub(super) variant: &'a VariantEntry,
+    pub(super) callable: Callable<'a>,
+}
+
 /// What the two calls of one exercise showed.
 pub(super) struct Finding {
     pub(super) errors: Option<ErrorFigures>,
@@ -105,26 +112,8 @@ pub(super) struct Called {
 /// A routine with the place from which it is called.
 pub(super) type Callable<'a> = (&'a dyn Routine, &'a Caller);
 
-/// A variant with the data that it was timed on.
-pub struct Timed<'a> {
-    /// Its routine.
-    pub routine: &'a dyn Routine,
-    /// The data.
-    pub data: &'a mut dyn CellData,
-    /// From where it was called.
-    pub caller: &'a Caller,
-    /// As often as in a sample.
-    pub calls: Calls,
-    /// Whether a call returns something.
-    pub returns: bool,
-}
-
-fn after_timing(reason: Reason) -> Reason {
-    Reason::AfterTiming(Box::new(reason))
-}
-
 /// Digest of data and of results, of each of which there is one already.
-fn digest_of(inputs: u64, results: u64) -> u64 {
+pub(super) fn digest_of(inputs: u64, results: u64) -> u64 {
     let mut digest = Fingerprint::default();
     digest.add(inputs);
     digest.add(results);
@@ -132,31 +121,8 @@ fn digest_of(inputs: u64, results: u64) -> u64 {
 }
 
 /// Fingerprint of everything that a call gave: outputs and return value.
-fn results_of(outputs: u64, returned: u64) -> u64 {
+pub(super) fn results_of(outputs: u64, returned: u64) -> u64 {
     outputs ^ returned.rotate_left(17)
-}
-
-/// Digest of inputs that are only read and of outputs that are only written, by a variant that returns nothing.
-pub fn plain_digest(reads: u64, writes: u64) -> u64 {
-    digest_of(reads, results_of(writes, Fingerprint::default().value()))
-}
-
-/// What one more sample gave on the data that a variant was timed on.
-pub struct Repeated {
-    /// Elements of the return value.
-    returned: Vec<Vec<f64>>,
-    roundoffs: Vec<f64>,
-    /// Digest of the data and of these results.
-    pub digest: u64,
-    /// Fingerprint of the outputs.
-    pub outputs: u64,
-}
-
-impl Repeated {
-    /// All elements of the results, and their relative rounding errors; the outputs are still in the data.
-    pub fn results(self, data: &dyn CellData) -> (Vec<Vec<f64>>, Vec<f64>) {
-        ([data.outputs(), self.returned].concat(), self.roundoffs)
-    }
 }
 
 /// Threads that are more than before, and do not end by themselves in a moment.
@@ -252,7 +218,6 @@ impl Gate {
         }
         let begun = Instant::now();
         let mut check = self.check(variant, &trials, tell);
-        check.coverage.sizes = sizes.len();
         if check.outcome.is_ok() && check.errors.is_some() {
             self.check_circumstances(variant, &sizes, begun, &mut check, tell);
         }
@@ -274,7 +239,7 @@ impl Gate {
         self.exercises.remove(&self.listed(size));
     }
 
-    fn listed(&self, size: &Size) -> Trial {
+    pub(super) fn listed(&self, size: &Size) -> Trial {
         let (origin, regime) = (Origin::Listed, Regime::Usual);
         Trial { size: size.clone(), seed: self.seed, origin, regime }
     }
@@ -294,6 +259,9 @@ impl Gate {
             match self.find(variant, (routine.as_ref(), &caller), trial, tell) {
                 Ok(finding) => {
                     is_examined = true;
+                    // The second of two seeds.
+                    let is_second = trial.origin == Origin::Awkward && trial.seed != self.seed;
+                    check.coverage.sizes += usize::from(is_second);
                     zeros_always_pass &= finding.zeros_pass;
                     left_threads += finding.left_threads;
                     leaving = if finding.left_threads > 0 { leaving + 1 } else { 0 };
@@ -353,13 +321,7 @@ impl Gate {
         trial: &Trial,
         tell: &mut Tell<'_>,
     ) -> Result<Finding, Wrong> {
-        let attempt = |part| Attempt {
-            part,
-            size: trial.size.name(self.kernel.axes),
-            seed: trial.seed,
-            origin: trial.origin,
-            circumstance: Circumstance::of(trial.regime),
-        };
+        let attempt = |part| trial.attempt(self.kernel, part);
         let mut exercise = self.exercises.remove(trial).unwrap_or_else(|| {
             tell(attempt(Part::Definition));
             self.source.exercise(trial)
@@ -367,6 +329,9 @@ impl Gate {
         let found = match &mut exercise {
             Err(wrong) => Err(wrong.clone()),
             Ok(exercise) => {
+                if exercise.expected.is_some() {
+                    self.learn(tell);
+                }
                 tell(attempt(Part::Variant));
                 let examined = self.examine(variant, routine, trial, exercise);
                 examined.map_err(|reason| trial.wrong(self.kernel, reason))
@@ -540,87 +505,8 @@ impl Gate {
         })
     }
 
-    /// What should come out of the data that rows of a size are timed on.
-    pub fn expected(
-        &self,
-        data: &mut dyn CellData,
-        size: &Size,
-    ) -> Result<Option<Expected>, Reason> {
-        self.source.expected(data, &self.listed(size))
-    }
-
-    /// Takes one more sample on the data that a variant was timed on, by the same loop with as many calls, so that one that is
-    /// right only at first, or only when called once, is found. `reads` is the digest of the inputs.
-    pub fn repeat(&self, timed: &mut Timed<'_>, reads: u64) -> Result<Repeated, Reason> {
-        let inputs = self.inputs_digest(timed.data, reads);
-        // What a sample's calls return on the host is not seen, nor whether they fail.
-        let is_called = timed.returns || timed.caller.is_host();
-        let returned = if is_called { self.called(timed)? } else { Returned::nothing() };
-        // A sample of one call on the host would be the same once more.
-        if timed.calls.total() > 1 || !timed.caller.is_host() {
-            self.sample(timed, !is_called)?;
-        }
-        let data = &timed.data;
-        if data.reads_fingerprint() != reads || returned.changed_input {
-            return Err(after_timing(Reason::ChangedInput));
-        }
-        let outputs = data.writes_fingerprint();
-        let digest = digest_of(inputs, results_of(outputs, returned.fingerprint));
-        let roundoffs = [data.roundoffs(), returned.roundoffs].concat();
-        Ok(Repeated { returned: returned.parts, roundoffs, digest, outputs })
-    }
-
-    /// One more call on poisoned outputs.
-    fn called(&self, timed: &mut Timed<'_>) -> Result<Returned, Reason> {
-        let fault = |fault| after_timing(Reason::Fault(fault));
-        self.prepare(timed.data, Poison::Second);
-        let returned = guard(|| timed.routine.call(timed.data, timed.caller)).flatten();
-        let returned = returned.map_err(fault)?;
-        match returned.failure {
-            Some(failure) => Err(fault(Fault::Failed(failure))),
-            None => Ok(returned),
-        }
-    }
-
-    /// Takes one more sample of a variant that was found right in another mode, and tells whether its outputs are the same.
-    pub fn repeats(&self, timed: &mut Timed<'_>, outputs: u64) -> Result<bool, Reason> {
-        self.sample(timed, false)?;
-        Ok(timed.data.writes_fingerprint() == outputs)
-    }
-
-    /// One more sample on poisoned outputs, which must have kept the inputs if they are looked at.
-    fn sample(&self, timed: &mut Timed<'_>, inputs: bool) -> Result<(), Reason> {
-        let fault = |fault| after_timing(Reason::Fault(fault));
-        let Timed { routine, data, caller, calls, .. } = timed;
-        self.prepare(*data, Poison::First);
-        // The outputs of a kernel that goes on from its last result are known after one call only.
-        let calls = if self.kernel.in_place == InPlace::Reuse { Calls::once(1) } else { *calls };
-        guard(|| routine.sample(*data, calls, caller)).flatten().map_err(fault)?;
-        let fetched = guard(|| routine.fetch(*data, caller, inputs)).flatten().map_err(fault)?;
-        match fetched.changed_input {
-            true => Err(after_timing(Reason::ChangedInput)),
-            false => Ok(()),
-        }
-    }
-
-    /// Compares what a variant gave after it was timed with what should come out.
-    pub fn recheck(
-        &self,
-        variant: &VariantEntry,
-        size: &Size,
-        (parts, roundoffs): (Vec<Vec<f64>>, Vec<f64>),
-        expected: &Expected,
-    ) -> Result<(), Reason> {
-        let limits = self.limits(variant, &roundoffs, expected, size);
-        let errors = compare(self.kernel.outputs, &parts, expected, &limits);
-        match errors.map_err(after_timing)? {
-            errors if errors.pass() => Ok(()),
-            errors => Err(after_timing(Reason::Inexact { errors: errors.into() })),
-        }
-    }
-
     /// Digest of all that results depend on: what is only read, and outputs that are read first.
-    fn inputs_digest(&self, data: &mut dyn CellData, reads: u64) -> u64 {
+    pub(super) fn inputs_digest(&self, data: &mut dyn CellData, reads: u64) -> u64 {
         if self.kernel.in_place == InPlace::No {
             return reads;
         }
@@ -639,8 +525,18 @@ impl Gate {
     fn sensitivity(&self) -> &Sensitivity {
         self.sensitivity.get_or_init(|| {
             let sizes = guard(|| awkward_sizes(self.kernel, None)).unwrap_or_default();
-            Sensitivity::of(&self.source, &sizes, self.seed)
+            Sensitivity::of(&self.source, &sizes, self.seed, &mut |_| {})
         })
+    }
+
+    /// Finds out what results depend on, and tells what is called for that.
+    fn learn(&mut self, tell: &mut Tell<'_>) {
+        if self.sensitivity.get().is_some() {
+            return;
+        }
+        let sizes = guard(|| awkward_sizes(self.kernel, None)).unwrap_or_default();
+        let mut of = |trial: &Trial| tell(trial.attempt(self.kernel, Part::Definition));
+        let _ = self.sensitivity.set(Sensitivity::of(&self.source, &sizes, self.seed, &mut of));
     }
 
     /// By how much every output may be off. A part whose type does not tell its round-off is taken for single precision.
@@ -654,12 +550,12 @@ impl Gate {
         let given = variant.tolerance.or(self.kernel.tolerance);
         let sensitivity = self.sensitivity();
         let written = self.source.terms(size, expected.elements(), usize::MAX);
-        let terms = match (sensitivity.terms(size), written) {
-            (Some(found), Terms { terms, is_given: true }) => found.max(terms),
-            (Some(found), _) => found,
-            (None, Terms { terms, .. }) => terms,
-        };
         let of = |part: usize| {
+            let terms = match (sensitivity.terms(part, size), written) {
+                (Some(found), Terms { terms, is_given: true }) => found.max(terms),
+                (Some(found), _) => found,
+                (None, Terms { terms, .. }) => terms,
+            };
             let roundoff = roundoffs.get(part).copied().unwrap_or(f32::ROUNDOFF);
             let condition = sensitivity.condition.get(part).copied().unwrap_or(0.0);
             Limits::of(roundoff, terms, condition).or_given(given)

@@ -5,21 +5,25 @@
 //! compared with the reference, which is an independent function or, without one, the kernel's own function (then the
 //! base itself is reported as *unverified*).
 
+mod after_timing;
 mod awkward;
 mod circumstances;
 mod compare;
 mod exercise;
 mod gate;
+mod memory;
 mod patience;
 mod sensitivity;
 mod stage;
 #[cfg(test)]
 mod tests;
+mod threads;
 
+pub use after_timing::{Candidate, Others, Repeated, Timed, plain_digest};
 pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};
 pub use exercise::Expected;
-pub use gate::{Gate, Repeated, Tell, Timed, plain_digest};
+pub use gate::{Gate, Tell};
 pub use stage::{Bench, CheckedRow, Checks, Coverage, Standing, check_plan};
 
 use std::fmt;
@@ -120,18 +124,22 @@ impl fmt::Display for Mutations {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Covered {
-    /// How many awkward sizes, each with two seeds.
+    /// At how many awkward sizes, with two seeds each.
     pub sizes: usize,
     /// Regimes in which its results were compared.
     pub regimes: Vec<Regime>,
     /// Regimes in which the kernel's `inputs` or reference panicked or failed.
     pub failed: Vec<Regime>,
-    /// Whether other inputs were put into the same memory, and the same ones given again and again.
+    /// Whether other inputs were put into the same memory.
+    pub exchanged: bool,
+    /// Whether it was called many times on the same inputs.
     pub repeated: bool,
     /// Whether its data was put beside guard pages.
     pub guarded: bool,
     /// The sizes of pools that it was called from.
     pub pools: Vec<usize>,
+    /// Whether several threads called it at once.
+    pub at_once: bool,
 }
 
 impl fmt::Display for Covered {
@@ -152,9 +160,13 @@ impl fmt::Display for Covered {
                 names(&self.failed)
             ));
         }
-        let repeated = "exchanged inputs and repeated calls".to_owned();
-        words.extend(self.repeated.then_some(repeated));
-        words.extend(self.guarded.then(|| "guard pages".to_owned()));
+        let others = [
+            (self.exchanged, "exchanged inputs"),
+            (self.repeated, "repeated calls"),
+            (self.guarded, "guard pages"),
+            (self.at_once, "calls at once"),
+        ];
+        words.extend(others.into_iter().filter(|(made, _)| *made).map(|(_, of)| of.to_owned()));
         if !self.pools.is_empty() {
             let pools: Vec<String> = self.pools.iter().map(ToString::to_string).collect();
             words.push(format!("pools of {} threads", pools.join(", ")));
@@ -182,6 +194,8 @@ pub enum Circumstance {
     Repeated,
     /// It is called from a pool of so many threads.
     Pool(usize),
+    /// So many threads call it at once.
+    AtOnce(usize),
 }
 
 impl Circumstance {
@@ -209,6 +223,7 @@ impl fmt::Display for Circumstance {
             Circumstance::PageStart => f.write_str(", its data at the start of a page"),
             Circumstance::Exchanged => f.write_str(", after other inputs in the same memory"),
             Circumstance::Repeated => f.write_str(", after many calls"),
+            Circumstance::AtOnce(threads) => write!(f, ", called by {threads} threads at once"),
             Circumstance::Pool(1) => f.write_str(", in a pool of 1 thread"),
             Circumstance::Pool(threads) => write!(f, ", in a pool of {threads} threads"),
         }

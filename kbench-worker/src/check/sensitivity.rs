@@ -29,8 +29,8 @@ const LOST_INPUT: usize = 32;
 /// What a kernel's results depend on.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sensitivity {
-    /// Inputs per output element, as a constant times some axes.
-    length: Option<Length>,
+    /// Inputs per element of every output, as a constant times some axes.
+    lengths: Vec<Option<Length>>,
     /// By how much an error in the last place of the inputs changes every output, relative to its magnitude.
     pub(super) condition: Vec<f64>,
     /// What should come out at one size, and what would if a part of an input were lost.
@@ -81,34 +81,42 @@ impl Length {
 }
 
 impl Sensitivity {
-    /// What is found at some sizes.
-    pub(super) fn of(source: &Source, sizes: &[Size], seed: u64) -> Self {
+    /// What is found at some sizes. Every trial is told before code of the kernel's author is called with it.
+    pub(super) fn of(
+        source: &Source,
+        sizes: &[Size],
+        seed: u64,
+        tell: &mut dyn FnMut(&Trial),
+    ) -> Self {
         let (mut lengths, mut found) = (Vec::new(), Sensitivity::default());
         let is_small = |size: &&Size| size.product().is_some_and(|all| all <= LARGEST_PROBED);
         for size in sizes.iter().filter(is_small) {
             let (regime, origin) = (Regime::Usual, Origin::Awkward);
             let trial = Trial { size: size.clone(), seed, origin, regime };
+            tell(&trial);
             let Ok(exercise) = source.exercise(&trial) else { continue };
             let (mut data, Some(expected)) = (exercise.data, exercise.expected) else { continue };
             found.condition.resize(expected.parts.len().max(found.condition.len()), 0.0);
             for (part, condition) in found.condition.iter_mut().enumerate() {
                 *condition = condition.max(expected.condition(part));
             }
-            if let Some(length) = probe(source, data.as_mut(), &expected) {
-                lengths.push((size.values.clone(), length));
+            let of_parts = probe(source, data.as_mut(), &expected);
+            lengths.resize_with(of_parts.len().max(lengths.len()), Vec::new);
+            for (lengths, length) in lengths.iter_mut().zip(of_parts) {
+                lengths.extend(length.map(|length| (size.values.clone(), length)));
             }
             if expected.elements() > 0 {
                 let lost = lose_parts(source, data.as_mut());
                 found.specimen = Some(Specimen { expected, lost });
             }
         }
-        found.length = Length::fit(&lengths);
+        found.lengths = lengths.iter().map(|lengths| Length::fit(lengths)).collect();
         found
     }
 
-    /// Inputs on which an element of the results depends, on average; none where nothing can tell.
-    pub(super) fn terms(&self, size: &Size) -> Option<f64> {
-        self.length.as_ref().map(|length| length.at(&size.values))
+    /// Inputs on which an element of an output depends, on average; none where nothing can tell.
+    pub(super) fn terms(&self, part: usize, size: &Size) -> Option<f64> {
+        self.lengths.get(part)?.as_ref().map(|length| length.at(&size.values))
     }
 
     /// How many mistakes in the results would be noticed within some limits.
@@ -231,29 +239,37 @@ fn guarded_outputs(source: &Source, data: &mut dyn CellData) -> Option<Vec<Vec<f
     guard(|| source.outputs(data)).ok()?.ok()?.map(|outputs| outputs.parts)
 }
 
-/// On how many inputs an element of the results depends, on average, by changing some of them: every pair of an input and a
-/// result that changes with it is counted from the side of the inputs.
-fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Option<f64> {
+/// On how many inputs an element of every output depends, on average, by changing some of them: every pair of an input and a
+/// result that changes with it is counted from the side of the inputs. Nothing is known of outputs without elements.
+fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<Option<f64>> {
     let lengths = real_arrays(source, data);
     let mut random = SplitMix(0x7072_6f62_6573);
-    let mut pairs = 0.0;
+    let mut pairs = vec![0.0; expected.parts.len()];
     for (array, length) in lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
-        let mut changes = 0;
         for _ in 0..PROBES {
-            let index = random.below(*length as u64) as usize;
-            let change = |number: f64| 0.1 - 1.5 * number;
+            let [index, other] = [(); 2].map(|()| random.below(*length as u64) as usize);
+            // Another number of the same array is one that the author's inputs may hold.
+            let other = alter(source, data, array, other, &|number| number);
+            let change = |number: f64| if number == other { 0.5 * number } else { other };
             let before = alter(source, data, array, index, &change);
             let changed = guarded_outputs(source, data);
             alter(source, data, array, index, &|_| before);
-            let changed = changed.filter(|changed| has_shape_of(changed, &expected.parts))?;
+            let changed = changed.filter(|changed| has_shape_of(changed, &expected.parts));
+            let Some(changed) = changed else { return Vec::new() };
             let differ = |(a, b): (&f64, &f64)| a != b && !(a.is_nan() && b.is_nan());
-            let all = changed.iter().flatten().zip(expected.parts.iter().flatten());
-            changes += all.filter(|pair| differ(*pair)).count();
+            for (pairs, (changed, expected)) in
+                pairs.iter_mut().zip(changed.iter().zip(&expected.parts))
+            {
+                let changes = changed.iter().zip(expected).filter(|pair| differ(*pair)).count();
+                *pairs += (changes * length) as f64 / PROBES as f64;
+            }
         }
-        pairs += (changes * length) as f64 / PROBES as f64;
     }
-    let (has_inputs, elements) = (lengths.iter().any(|length| *length > 0), expected.elements());
-    (has_inputs && elements > 0).then(|| (pairs / elements as f64).max(1.0))
+    let has_inputs = lengths.iter().any(|length| *length > 0);
+    let per_element = |(pairs, elements): (&f64, &Vec<f64>)| {
+        (has_inputs && !elements.is_empty()).then(|| (pairs / elements.len() as f64).max(1.0))
+    };
+    pairs.iter().zip(&expected.parts).map(per_element).collect()
 }
 
 /// Lengths of the arrays of inputs; 0 for those of whole numbers, which may be indices.

@@ -12,22 +12,26 @@ pub fn devices() -> Result<Vec<DeviceInfo>, Unavailable> {
     Err(Unavailable::NotBuilt)
 }
 
-/// An element that may lie in device memory.
+/// An element of arrays in device memory: a number, an array of numbers, or a struct of them with `#[repr(C)]` and
+/// `#[operand(upload)]`.
 ///
 /// # Safety
 ///
-/// Any bits that a kernel leaves behind must be a value of the type, and the type must have no padding.
+/// Any bits that a kernel leaves behind must be a value of the type, and its layout must be that of C.
 #[allow(unsafe_code)] // the trait's promise is the same with the backend and without
-pub unsafe trait DeviceElement: Element {}
+pub unsafe trait DeviceElement: Copy + Send + Sync + 'static {}
 
-#[allow(unsafe_code)] // numbers without padding, of which every pattern of bits is one
+#[allow(unsafe_code)] // numbers, of which every pattern of bits is one
 mod elements {
     use super::DeviceElement;
     use crate::value::{F8E4M3, F8E5M2};
 
+    // SAFETY: its items, one behind the other.
+    unsafe impl<T: DeviceElement, const N: usize> DeviceElement for [T; N] {}
+
     macro_rules! device_element {
         ($($type:ty)*) => {$(
-            // SAFETY: a number without padding; every pattern of bits is one.
+            // SAFETY: every pattern of bits is such a number.
             unsafe impl DeviceElement for $type {}
         )*};
     }
@@ -148,7 +152,7 @@ pub struct BlasLt(Infallible);
 
 impl BlasLt {
     /// d ← a·b.
-    pub fn multiply<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+    pub fn multiply<A: Element, B: Element, D: Element>(
         &self,
         _: &MatrixProduct,
         _: &DeviceSlice<A>,
@@ -159,7 +163,7 @@ impl BlasLt {
     }
 
     /// d ← (s·a)·(t·b), each operand with a factor on the device.
-    pub fn multiply_scaled<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+    pub fn multiply_scaled<A: Element, B: Element, D: Element>(
         &self,
         _: &MatrixProduct,
         _: (&DeviceSlice<A>, Option<&DeviceSlice<f32>>),

@@ -11,8 +11,11 @@ use crate::value::{F8E4M3, F8E5M2, Fingerprint, Operand};
 
 /// A value that can be brought to a device and back.
 ///
-/// Vectors of numbers become [`DeviceSlice`]s; numbers stay numbers. For a struct of your own, name what it becomes and
-/// copy its parts:
+/// Vectors of numbers become [`DeviceSlice`]s, also those of arrays of numbers; numbers stay numbers, and a tuple becomes the
+/// tuple of what its members become. A struct with `#[derive(kbench::Operand)]` and `#[operand(upload)]` becomes the tuple of what
+/// its fields become. With `#[repr(C)]` as well it may be an element: a vector of such structs becomes a [`DeviceSlice`] of them.
+///
+/// For another form on the device, name what a struct becomes and copy its parts:
 ///
 /// ```
 /// # use kbench_worker::cuda::{DeviceSlice, DeviceValue, Gpu, GpuResult, Upload};
@@ -46,7 +49,9 @@ use crate::value::{F8E4M3, F8E5M2, Fingerprint, Operand};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be uploaded to a device",
-    note = "vectors and single values of the element types can; for a type of your own implement `kbench::Upload`"
+    note = "vectors and single values of the element types can",
+    note = "for a struct of your own, `#[operand(upload)]` beside `#[derive(kbench::Operand)]` uploads its fields; for vectors of it, \
+            it needs `#[repr(C)]`, too"
 )]
 pub trait Upload: Operand + Clone {
     /// Its form on the device.
@@ -74,7 +79,7 @@ pub trait DeviceValue: Sized + 'static {
     fn device_bytes(&self) -> usize;
 }
 
-impl<T: DeviceElement> Upload for Vec<T> {
+impl<T: DeviceElement + Operand> Upload for Vec<T> {
     type Device = DeviceSlice<T>;
 
     fn upload(&self, gpu: &Gpu) -> GpuResult<DeviceSlice<T>> {
@@ -107,31 +112,31 @@ impl<T: DeviceElement> DeviceValue for DeviceSlice<T> {
 }
 
 macro_rules! upload_as_itself {
-    ($($type:ty)*) => {$(
-        impl Upload for $type {
-            type Device = $type;
+    ($([$($generics:tt)*] $type:ty)*) => {$(
+        impl<$($generics)*> Upload for $type {
+            type Device = Self;
 
-            fn upload(&self, _: &Gpu) -> GpuResult<$type> {
+            fn upload(&self, _: &Gpu) -> GpuResult<Self> {
                 Ok(*self)
             }
 
-            fn copy_to(&self, device: &mut $type, _: &Gpu) -> GpuResult<()> {
+            fn copy_to(&self, device: &mut Self, _: &Gpu) -> GpuResult<()> {
                 *device = *self;
                 Ok(())
             }
 
-            fn copy_from(&mut self, device: &$type, _: &Gpu) -> GpuResult<()> {
+            fn copy_from(&mut self, device: &Self, _: &Gpu) -> GpuResult<()> {
                 *self = *device;
                 Ok(())
             }
         }
 
-        impl DeviceValue for $type {
-            fn duplicate(&self, _: &Gpu) -> GpuResult<$type> {
+        impl<$($generics)*> DeviceValue for $type {
+            fn duplicate(&self, _: &Gpu) -> GpuResult<Self> {
                 Ok(*self)
             }
 
-            fn assign(&mut self, other: &$type, _: &Gpu) -> GpuResult<()> {
+            fn assign(&mut self, other: &Self, _: &Gpu) -> GpuResult<()> {
                 *self = *other;
                 Ok(())
             }
@@ -143,7 +148,64 @@ macro_rules! upload_as_itself {
     )*};
 }
 
-upload_as_itself! { f32 f64 half::f16 half::bf16 F8E4M3 F8E5M2 i8 i16 i32 i64 isize u8 u16 u32 u64 usize bool }
+upload_as_itself! {
+    [] f32 [] f64 [] half::f16 [] half::bf16 [] F8E4M3 [] F8E5M2 [] bool
+    [] i8 [] i16 [] i32 [] i64 [] isize [] u8 [] u16 [] u32 [] u64 [] usize
+    [T: DeviceElement + Operand, const N: usize] [T; N]
+}
+
+macro_rules! upload_tuple {
+    ($($name:ident $member:tt)*) => {
+        #[allow(unused_variables)] // the empty tuple has no members
+        impl<$($name: Upload),*> Upload for ($($name,)*) {
+            type Device = ($($name::Device,)*);
+
+            fn upload(&self, gpu: &Gpu) -> GpuResult<Self::Device> {
+                Ok(($(Upload::upload(&self.$member, gpu)?,)*))
+            }
+
+            fn copy_to(&self, device: &mut Self::Device, gpu: &Gpu) -> GpuResult<()> {
+                $(Upload::copy_to(&self.$member, &mut device.$member, gpu)?;)*
+                Ok(())
+            }
+
+            fn copy_from(&mut self, device: &Self::Device, gpu: &Gpu) -> GpuResult<()> {
+                $(Upload::copy_from(&mut self.$member, &device.$member, gpu)?;)*
+                Ok(())
+            }
+        }
+
+        #[allow(unused_variables)] // the empty tuple has no members
+        impl<$($name: DeviceValue),*> DeviceValue for ($($name,)*) {
+            fn duplicate(&self, gpu: &Gpu) -> GpuResult<Self> {
+                Ok(($(DeviceValue::duplicate(&self.$member, gpu)?,)*))
+            }
+
+            fn assign(&mut self, other: &Self, gpu: &Gpu) -> GpuResult<()> {
+                $(DeviceValue::assign(&mut self.$member, &other.$member, gpu)?;)*
+                Ok(())
+            }
+
+            fn device_bytes(&self) -> usize {
+                0 $(+ DeviceValue::device_bytes(&self.$member))*
+            }
+        }
+    };
+}
+
+upload_tuple! {}
+upload_tuple! { A 0 }
+upload_tuple! { A 0 B 1 }
+upload_tuple! { A 0 B 1 C 2 }
+upload_tuple! { A 0 B 1 C 2 D 3 }
+upload_tuple! { A 0 B 1 C 2 D 3 E 4 }
+upload_tuple! { A 0 B 1 C 2 D 3 E 4 F 5 }
+upload_tuple! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 }
+upload_tuple! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 }
+upload_tuple! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 }
+upload_tuple! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 }
+upload_tuple! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 }
+upload_tuple! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 }
 
 /// A value on the device whose type only its borrower knows.
 pub trait Held {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::Kernel;
 use super::device::Resident;
 use crate::value::{
-    Fingerprint, NumbersMut, Operand, Pages, Parts, Plain, PlainBytes, Poison, Regime, with_regime,
+    Draw, Fingerprint, NumbersMut, Operand, Pages, Parts, Plain, PlainBytes, Poison, drawn,
 };
 
 /// An input of so many elements that are all the same was made so.
@@ -35,10 +35,10 @@ pub trait Definition: Sync {
     fn valid(&self, size: &[usize]) -> bool;
     /// Fresh data from a seed.
     fn data(&self, size: &[usize], seed: u64) -> Box<dyn CellData> {
-        self.data_in(Regime::Usual, size, seed)
+        self.data_of(Draw::of(seed), size)
     }
-    /// The same with numbers of a regime.
-    fn data_in(&self, regime: Regime, size: &[usize], seed: u64) -> Box<dyn CellData>;
+    /// The same with other numbers.
+    fn data_of(&self, draw: Draw, size: &[usize]) -> Box<dyn CellData>;
 }
 
 /// The data of one cell behind an object-safe door.
@@ -83,6 +83,9 @@ pub trait CellData {
     fn constant_inputs(&self) -> Vec<usize>;
     /// Shows all numbers that are read, and the initial ones of outputs if asked to, so that they can be changed on the host.
     fn each_input(&mut self, outputs: bool, visit: &mut dyn FnMut(&mut dyn NumbersMut));
+    /// Exchanges its inputs with those of other data of the same kernel and size; arrays stay where they are. Gives whether all of
+    /// them were exchanged: where they were not, or outputs have other lengths, nothing was. The initial content of outputs is exchanged as well if asked to.
+    fn exchange(&mut self, outputs: bool, other: &mut dyn CellData) -> bool;
     /// Has arrays moved beside guard pages or back: those that are read, and those that are written if asked to.
     fn relocate(&mut self, outputs: bool, pages: &mut Pages);
     /// Where the outputs are.
@@ -126,8 +129,8 @@ impl<K: Kernel> Definition for Erased<K> {
         K::valid(&K::axes(size))
     }
 
-    fn data_in(&self, regime: Regime, size: &[usize], seed: u64) -> Box<dyn CellData> {
-        let (reads, writes) = with_regime(seed, regime, || K::inputs(&K::axes(size)));
+    fn data_of(&self, draw: Draw, size: &[usize]) -> Box<dyn CellData> {
+        let (reads, writes) = drawn(draw, || K::inputs(&K::axes(size)));
         let initial = writes.clone();
         Box::new(Data::<K> {
             size: size.to_vec(),
@@ -286,6 +289,30 @@ impl<K: Kernel> CellData for Data<K> {
         if outputs {
             self.initial.each_numbers(visit);
         }
+    }
+
+    fn exchange(&mut self, outputs: bool, other: &mut dyn CellData) -> bool {
+        let other = typed::<K>(other);
+        let lengths = |of: &Self| -> Vec<usize> {
+            of.output_addresses().iter().map(ExactSizeIterator::len).collect()
+        };
+        // How many results there are may depend on the inputs.
+        if lengths(self) != lengths(other) {
+            return false;
+        }
+        let mut exchange = || {
+            self.reads.exchange(&mut other.reads)
+                && (!outputs || self.initial.exchange(&mut other.initial))
+        };
+        let is_exchanged = exchange() || {
+            exchange();
+            false
+        };
+        if outputs {
+            self.reset();
+            other.reset();
+        }
+        is_exchanged
     }
 
     fn relocate(&mut self, outputs: bool, pages: &mut Pages) {

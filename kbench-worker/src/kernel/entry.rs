@@ -107,6 +107,8 @@ pub struct VariantEntry {
     pub debug_assertions: bool,
     /// Whether it takes every output as a slice or an array of numbers, so that it cannot make one longer.
     pub has_fixed_outputs: bool,
+    /// Whether its author says that several threads may call it at once.
+    pub is_reentrant: bool,
     /// How to call it.
     pub implementation: Implementation,
 }

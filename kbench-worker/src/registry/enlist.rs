@@ -157,6 +157,7 @@ fn entry_of(
         bytes: None,
         debug_assertions: false,
         has_fixed_outputs: false,
+        is_reentrant: false,
         implementation: Implementation::Foreign(foreign),
     }))
 }

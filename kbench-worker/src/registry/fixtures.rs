@@ -78,6 +78,7 @@ pub(crate) fn variant_of_double(
         bytes: None,
         debug_assertions: false,
         has_fixed_outputs: true,
+        is_reentrant: false,
         implementation: Implementation::Host(routine),
     }))
 }

@@ -92,6 +92,17 @@ pub trait Operand: 'static {
         let _ = visit;
     }
 
+    /// Exchanges its content with that of another one of the same shape; arrays stay where they are. Gives whether all of it was
+    /// exchanged: where it was not, a second call undoes the first.
+    #[doc(hidden)]
+    fn exchange(&mut self, other: &mut Self) -> bool
+    where
+        Self: Sized,
+    {
+        let _ = other;
+        false
+    }
+
     /// Has its arrays moved beside guard pages, or back.
     #[doc(hidden)]
     fn relocate(&mut self, pages: &mut Pages) {
@@ -262,6 +273,10 @@ impl<T: Element> Operand for T {
     fn each_numbers(&mut self, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
         visit(&mut std::slice::from_mut(self));
     }
+    fn exchange(&mut self, other: &mut Self) -> bool {
+        std::mem::swap(self, other);
+        true
+    }
     fn numbers(items: &[Self]) -> Option<Box<dyn Numbers<'_> + '_>> {
         Some(Box::new(items))
     }
@@ -288,9 +303,6 @@ macro_rules! sequence_operand {
             fn bytes(&self) -> usize {
                 sequence::bytes::<T>(self)
             }
-            fn addresses(&self, ranges: &mut Vec<Range<usize>>) {
-                sequence::addresses(self, ranges);
-            }
             fn roundoffs(&self, parts: &mut Vec<f64>) {
                 sequence::roundoffs(self, parts);
             }
@@ -312,6 +324,9 @@ macro_rules! sequence_operand {
             fn each_numbers(&mut self, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
                 sequence::each_numbers(self, visit);
             }
+            fn exchange(&mut self, other: &mut Self) -> bool {
+                sequence::exchange(self, other)
+            }
             $($own)*
         }
     )*};
@@ -319,17 +334,26 @@ macro_rules! sequence_operand {
 
 sequence_operand! {
     [T: Operand] Vec<T> {
+        fn addresses(&self, ranges: &mut Vec<Range<usize>>) {
+            sequence::addresses(self, ranges);
+        }
         fn relocate(&mut self, pages: &mut Pages) {
             self.iter_mut().for_each(|item| item.relocate(pages));
             pages.carry(self);
         }
     }
     [T: Operand] Box<[T]> {
+        fn addresses(&self, ranges: &mut Vec<Range<usize>>) {
+            sequence::addresses(self, ranges);
+        }
         fn relocate(&mut self, pages: &mut Pages) {
             self.iter_mut().for_each(|item| item.relocate(pages));
         }
     }
     [T: Operand, const N: usize] [T; N] {
+        fn addresses(&self, ranges: &mut Vec<Range<usize>>) {
+            sequence::addresses_of_items(self, ranges);
+        }
         fn relocate(&mut self, pages: &mut Pages) {
             self.iter_mut().for_each(|item| item.relocate(pages));
         }
@@ -355,6 +379,10 @@ impl Operand for String {
     }
     fn bytes(&self) -> usize {
         self.len()
+    }
+    fn exchange(&mut self, other: &mut Self) -> bool {
+        std::mem::swap(self, other);
+        true
     }
 }
 
@@ -402,6 +430,13 @@ impl<T: Operand, E: Display + 'static> Operand for Result<T, E> {
 }
 
 impl<T: Operand> Operand for Option<T> {
+    fn exchange(&mut self, other: &mut Self) -> bool {
+        match (self, other) {
+            (Some(value), Some(other)) => value.exchange(other),
+            (None, None) => true,
+            _ => false,
+        }
+    }
     fn each_numbers(&mut self, visit: &mut dyn FnMut(&mut dyn NumbersMut)) {
         if let Some(value) = self {
             value.each_numbers(visit);
@@ -444,7 +479,7 @@ impl<T: Operand> Operand for Option<T> {
 }
 
 macro_rules! tuple_operand {
-    ($($name:ident)*) => {
+    ($($name:ident $member:tt)*) => {
         // The empty tuple uses none of its parameters.
         #[allow(unused_variables, non_snake_case)] // type parameters name the fields; the empty tuple has none
         impl<$($name: Operand),*> Operand for ($($name,)*) {
@@ -492,6 +527,9 @@ macro_rules! tuple_operand {
                 let ($($name,)*) = self;
                 $($name.each_numbers(visit);)*
             }
+            fn exchange(&mut self, other: &mut Self) -> bool {
+                true $(&& self.$member.exchange(&mut other.$member))*
+            }
             fn relocate(&mut self, pages: &mut Pages) {
                 let ($($name,)*) = self;
                 $($name.relocate(pages);)*
@@ -511,18 +549,18 @@ macro_rules! tuple_operand {
 }
 
 tuple_operand! {}
-tuple_operand! { A }
-tuple_operand! { A B }
-tuple_operand! { A B C }
-tuple_operand! { A B C D }
-tuple_operand! { A B C D E }
-tuple_operand! { A B C D E F }
-tuple_operand! { A B C D E F G }
-tuple_operand! { A B C D E F G H }
-tuple_operand! { A B C D E F G H I }
-tuple_operand! { A B C D E F G H I J }
-tuple_operand! { A B C D E F G H I J K }
-tuple_operand! { A B C D E F G H I J K L }
+tuple_operand! { A 0 }
+tuple_operand! { A 0 B 1 }
+tuple_operand! { A 0 B 1 C 2 }
+tuple_operand! { A 0 B 1 C 2 D 3 }
+tuple_operand! { A 0 B 1 C 2 D 3 E 4 }
+tuple_operand! { A 0 B 1 C 2 D 3 E 4 F 5 }
+tuple_operand! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 }
+tuple_operand! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 }
+tuple_operand! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 }
+tuple_operand! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 }
+tuple_operand! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 }
+tuple_operand! { A 0 B 1 C 2 D 3 E 4 F 5 G 6 H 7 I 8 J 9 K 10 L 11 }
 
 #[cfg(test)]
 mod tests {

@@ -29,6 +29,8 @@ pub struct Pages {
 #[derive(Debug)]
 struct Moved {
     region: Region,
+    /// Where its items are.
+    place: *const u8,
     /// The vector that it was in, which is empty.
     origin: Box<dyn Any>,
 }
@@ -42,6 +44,11 @@ impl Pages {
     /// From now on, arrays are moved back.
     pub(crate) fn turn(&mut self) {
         self.side = None;
+    }
+
+    /// Whether there is an array that was moved.
+    pub(crate) fn has_moved(&self) -> bool {
+        !self.moved.is_empty()
     }
 
     /// Why an array could not be moved, if there was one.
@@ -78,20 +85,26 @@ impl Pages {
             std::ptr::copy_nonoverlapping(origin.as_ptr(), place, length);
             *items = Vec::from_raw_parts(place, length, length);
         }
-        self.moved.push_back(Moved { region, origin: Box::new(origin) });
+        let place = place.cast_const().cast();
+        self.moved.push_back(Moved { region, place, origin: Box::new(origin) });
     }
 
     fn carry_home<T: 'static>(&mut self, items: &mut Vec<T>) {
-        let Some(Moved { region, origin }) = self.moved.pop_front() else { return };
+        let Some(Moved { region, place, origin }) = self.moved.pop_front() else { return };
+        if items.as_ptr().cast() != place {
+            // The kernel has put another vector in its place; had it dropped this one, the process would have ended.
+            return;
+        }
         let Ok(mut origin) = origin.downcast::<Vec<T>>() else {
             unreachable!("arrays are moved back in the order in which they were moved")
         };
         // Its memory is not that of the allocator.
         let moved = ManuallyDrop::new(std::mem::take(items));
-        // SAFETY: `origin` has had as many items, and those of `moved` are never dropped there.
+        let length = moved.len().min(origin.capacity());
+        // SAFETY: `origin` has room for so many items, and those of `moved` are never dropped there.
         unsafe {
-            std::ptr::copy_nonoverlapping(moved.as_ptr(), origin.as_mut_ptr(), moved.len());
-            origin.set_len(moved.len());
+            std::ptr::copy_nonoverlapping(moved.as_ptr(), origin.as_mut_ptr(), length);
+            origin.set_len(length);
         }
         *items = *origin;
         drop(region);

@@ -12,38 +12,66 @@ use super::regime::{Domain, Regime, Values, in_regime};
 use super::{Element, F8E4M3, F8E5M2};
 
 thread_local! {
-    static STREAM: Cell<Stream> = const { Cell::new(Stream { seed: 0x6b62_656e_6368, next: 0, regime: Regime::Usual }) };
+    static STATE: Cell<State> = const { Cell::new(State { draw: Draw::of(0x6b62_656e_6368), next: 0 }) };
 }
 
+/// What the next stream is made from.
+#[derive(Clone, Copy)]
+struct State {
+    draw: Draw,
+    next: u64,
+}
+
+/// Which numbers are drawn.
+#[derive(Clone, Copy, Debug)]
+pub struct Draw {
+    /// The same seed gives the same numbers.
+    pub seed: u64,
+    /// What numbers they are.
+    pub regime: Regime,
+    /// The seed of the first and the last number of every array, where it is another one.
+    pub ends: Option<u64>,
+}
+
+impl Draw {
+    /// The usual numbers of a seed.
+    pub const fn of(seed: u64) -> Self {
+        Draw { seed, regime: Regime::Usual, ends: None }
+    }
+}
+
+/// The random numbers of one array.
 #[derive(Clone, Copy)]
 struct Stream {
-    seed: u64,
-    next: u64,
+    generator: Generator,
+    /// Those of its first and its last number, where they are others.
+    ends: Option<Generator>,
     regime: Regime,
 }
 
 /// Runs `make` with the generator seeded by `seed`, and restores the former state afterwards, also after a panic.
 pub fn with_seed<R>(seed: u64, make: impl FnOnce() -> R) -> R {
-    with_regime(seed, Regime::Usual, make)
+    drawn(Draw::of(seed), make)
 }
 
-/// The same with numbers of a regime.
-pub(crate) fn with_regime<R>(seed: u64, regime: Regime, make: impl FnOnce() -> R) -> R {
-    struct Restore(Stream);
+/// The same with other numbers than the usual ones.
+pub(crate) fn drawn<R>(draw: Draw, make: impl FnOnce() -> R) -> R {
+    struct Restore(State);
     impl Drop for Restore {
         fn drop(&mut self) {
-            STREAM.set(self.0);
+            STATE.set(self.0);
         }
     }
-    let _restore = Restore(STREAM.replace(Stream { seed, next: 0, regime }));
+    let _restore = Restore(STATE.replace(State { draw, next: 0 }));
     make()
 }
 
-/// The generator of the next stream of this thread's seed.
-fn next_stream() -> (Generator, Regime) {
-    let Stream { seed, next, regime } = STREAM.get();
-    STREAM.set(Stream { seed, next: next + 1, regime });
-    (Generator::new(seed, next), regime)
+/// The next stream of what this thread draws.
+fn next_stream() -> Stream {
+    let State { draw, next } = STATE.get();
+    STATE.set(State { draw, next: next + 1 });
+    let generator = |seed| Generator::new(seed, next);
+    Stream { generator: generator(draw.seed), ends: draw.ends.map(generator), regime: draw.regime }
 }
 
 /// An array of random numbers; see [`uniform`], [`normal`], [`range`].
@@ -151,34 +179,52 @@ fn assert_room(n: usize, size: usize) {
 /// From so many values on, all cores make them.
 const MANY: usize = 1 << 18;
 
-/// The numbers of an array in the regime of its stream, from the usual ones.
-fn draw<D: Distribution>(
+/// The numbers of an array in the regime of its stream, from the usual ones of a generator.
+fn draw<D: Distribution, V: Values>(
     n: usize,
-    (generator, regime): (Generator, Regime),
+    Stream { generator, ends, regime }: Stream,
     domain: Domain,
-    usual: impl Values,
+    usual: impl Fn(Generator) -> V,
 ) -> D {
-    match regime {
-        Regime::Usual => D::draw(n, &usual),
-        regime => D::draw(n, &in_regime(regime, domain, n, generator, usual)),
+    let values = usual(generator);
+    match (regime, ends) {
+        (Regime::Usual, None) => D::draw(n, &values),
+        (Regime::Usual, Some(ends)) => D::draw(n, &with_ends(n, values, usual(ends))),
+        (regime, _) => D::draw(n, &in_regime(regime, domain, n, generator, values)),
+    }
+}
+
+/// Numbers of which the first and the last are others.
+fn with_ends(n: usize, values: impl Values, ends: impl Values) -> impl Values {
+    move |run, numbers: &mut [f64; RUN]| {
+        values(run, numbers);
+        for place in [0, n.saturating_sub(1)].into_iter().filter(|place| place / RUN == run) {
+            let mut others = [0.0; RUN];
+            ends(run, &mut others);
+            numbers[place % RUN] = others[place % RUN];
+        }
     }
 }
 
 /// `n` values, uniform in [-1, 1); of integers, in the whole range of their type ([`integers`] has a range of your own).
 pub fn uniform<D: Distribution>(n: usize) -> D {
     let (stream, bounds, roundoff) = (next_stream(), D::RANGE, D::ROUNDOFF);
-    let (generator, regime) = stream;
-    let values = uniform_values(bounds.clone(), generator);
+    let values = |generator| uniform_values(D::RANGE, generator);
     if roundoff > 0.0 {
         return draw(n, stream, Domain { bounds, roundoff, is_free: true }, values);
     }
+    let Stream { generator, ends, regime } = stream;
+    let is_usual = regime == Regime::Usual && ends.is_none();
     let all_bits = || D::draw_bits(n, &|run, bits| generator.bits(run, bits));
-    let drawn = if regime == Regime::Usual { all_bits() } else { None };
+    let drawn = if is_usual { all_bits() } else { None };
     drawn.unwrap_or_else(|| {
         let domain = Domain { bounds, roundoff, is_free: false };
-        draw(n, stream, domain, |run, numbers: &mut [f64; RUN]| {
-            values(run, numbers);
-            numbers.iter_mut().for_each(|number| *number = number.floor());
+        draw(n, stream, domain, |generator| {
+            let values = values(generator);
+            move |run, numbers: &mut [f64; RUN]| {
+                values(run, numbers);
+                numbers.iter_mut().for_each(|number| *number = number.floor());
+            }
         })
     })
 }
@@ -187,7 +233,7 @@ pub fn uniform<D: Distribution>(n: usize) -> D {
 pub fn range<D: Distribution>(n: usize, range: Range<f64>) -> D {
     let stream = next_stream();
     let domain = Domain { bounds: range.clone(), roundoff: D::ROUNDOFF, is_free: false };
-    draw(n, stream, domain, uniform_values(range, stream.0))
+    draw(n, stream, domain, |generator| uniform_values(range.clone(), generator))
 }
 
 fn uniform_values(range: Range<f64>, generator: Generator) -> impl Values {
@@ -202,8 +248,8 @@ fn uniform_values(range: Range<f64>, generator: Generator) -> impl Values {
 /// of it as standard deviation.
 pub fn normal<D: Distribution>(n: usize) -> D {
     let (stream, bounds, roundoff) = (next_stream(), D::RANGE, D::ROUNDOFF);
-    let (generator, _) = stream;
-    let normals = move |run, values: &mut [f64; RUN]| generator.normals(run, values);
+    let normals =
+        |generator: Generator| move |run, values: &mut [f64; RUN]| generator.normals(run, values);
     if roundoff > 0.0 {
         let bounds = f64::NEG_INFINITY..f64::INFINITY;
         return draw(n, stream, Domain { bounds, roundoff, is_free: true }, normals);
@@ -211,12 +257,13 @@ pub fn normal<D: Distribution>(n: usize) -> D {
     let (middle, deviation) =
         ((bounds.start + bounds.end) / 2.0, (bounds.end - bounds.start) / 8.0);
     let domain = Domain { bounds: bounds.clone(), roundoff, is_free: false };
-    draw(n, stream, domain, move |run, values: &mut [f64; RUN]| {
-        normals(run, values);
-        let whole = |normal: f64| {
-            (middle + deviation * normal).floor().clamp(bounds.start, bounds.end - 1.0)
-        };
-        values.iter_mut().for_each(|value| *value = whole(*value));
+    draw(n, stream, domain, |generator| {
+        let (normals, lowest, highest) = (normals(generator), bounds.start, bounds.end - 1.0);
+        move |run, values: &mut [f64; RUN]| {
+            normals(run, values);
+            let whole = |normal: f64| (middle + deviation * normal).floor().clamp(lowest, highest);
+            values.iter_mut().for_each(|value| *value = whole(*value));
+        }
     })
 }
 
@@ -228,7 +275,7 @@ pub fn integers<T: Element>(n: usize, range: Range<i64>) -> Vec<T> {
     assert!(!range.is_empty(), "integers(n, {range:?}): the range is empty");
     let (stream, bounds) = (next_stream(), range.start as f64..range.end as f64);
     let domain = Domain { bounds, roundoff: 0.0, is_free: false };
-    draw(n, stream, domain, integer_values(range, stream.0))
+    draw(n, stream, domain, |generator| integer_values(range.clone(), generator))
 }
 
 fn integer_values(range: Range<i64>, generator: Generator) -> impl Values {
@@ -393,6 +440,15 @@ mod tests {
         let truths: Vec<bool> = with_seed(4, || uniform(1000));
         let share = truths.iter().filter(|truth| **truth).count();
         assert!((400..600).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn the_ends_of_arrays_may_be_those_of_another_seed() {
+        let make = || (normal::<Vec<f64>>(2500), integers::<i32>(2500, 0..1 << 20));
+        let [(a, b), (c, d)] = [1, 2].map(|seed| with_seed(seed, make));
+        let (mixed, whole) = drawn(Draw { ends: Some(1), ..Draw::of(2) }, make);
+        assert_eq!((mixed[0], mixed[2499], &mixed[1..2499]), (a[0], a[2499], &c[1..2499]));
+        assert_eq!((whole[0], whole[2499], &whole[1..2499]), (b[0], b[2499], &d[1..2499]));
     }
 
     #[test]

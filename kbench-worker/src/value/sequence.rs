@@ -60,10 +60,6 @@ pub trait NumbersMut {
     fn get(&self, index: usize) -> f64;
     /// Overwrites one by the nearest number of their type.
     fn set(&mut self, index: usize, number: f64);
-    /// The bits of all of them.
-    fn bits(&self) -> Vec<u64>;
-    /// Overwrites all of them by their bits; gives whether that is possible.
-    fn set_bits(&mut self, bits: &[u64]) -> bool;
     /// Overwrites them with a pattern.
     fn poison(&mut self, poison: Poison);
     /// Takes over the content of the next part; gives whether it fits.
@@ -85,18 +81,6 @@ impl<T: Element> NumbersMut for &mut [T] {
 
     fn set(&mut self, index: usize, number: f64) {
         self[index] = T::from_f64(number);
-    }
-
-    fn bits(&self) -> Vec<u64> {
-        self.iter().map(|number| number.bits()).collect()
-    }
-
-    fn set_bits(&mut self, bits: &[u64]) -> bool {
-        let fits = bits.len() == self.len();
-        fits && self
-            .iter_mut()
-            .zip(bits)
-            .all(|(number, bits)| T::from_bits(*bits).map(|bits| *number = bits).is_some())
     }
 
     fn poison(&mut self, poison: Poison) {
@@ -142,6 +126,17 @@ pub(super) fn each_numbers<T: Operand>(
     items.iter_mut().for_each(|item| item.each_numbers(visit));
 }
 
+pub(super) fn exchange<T: Operand>(items: &mut [T], others: &mut [T]) -> bool {
+    if items.len() != others.len() {
+        return false;
+    }
+    if T::numbers(items).is_some() {
+        items.swap_with_slice(others);
+        return true;
+    }
+    items.iter_mut().zip(others).all(|(item, other)| item.exchange(other))
+}
+
 pub(super) fn poison<T: Operand>(items: &mut [T], poison: Poison) {
     if let Some(mut numbers) = T::numbers_mut(items) {
         return numbers.poison(poison);
@@ -183,9 +178,15 @@ pub(super) fn bytes<T: Operand>(items: &[T]) -> usize {
     }
 }
 
+/// Of a sequence that has memory of its own.
 pub(super) fn addresses<T: Operand>(items: &[T], ranges: &mut Vec<Range<usize>>) {
     let range = items.as_ptr_range();
     ranges.push(range.start as usize..range.end as usize);
+    addresses_of_items(items, ranges);
+}
+
+/// Of one that is a part of something else.
+pub(super) fn addresses_of_items<T: Operand>(items: &[T], ranges: &mut Vec<Range<usize>>) {
     if T::numbers(items).is_none() {
         items.iter().for_each(|item| item.addresses(ranges));
     }
@@ -260,11 +261,31 @@ mod tests {
     }
 
     #[test]
+    fn items_that_lie_in_a_sequence_are_not_taken_for_others() {
+        let particles = of_item(&particles(), Operand::addresses);
+        assert_eq!(particles.len(), 1);
+        assert_eq!(of_item(&[vec![1u8], vec![2]], Operand::addresses).len(), 2);
+    }
+
+    #[test]
     fn overlapping_items_are_found_by_what_they_own() {
         let items = vec![vec![1.0f32; 8]];
         let ranges = of_item(&items, Operand::addresses);
         assert_eq!(ranges[1].len(), 32);
         assert_eq!(items.bytes(), 32);
+    }
+
+    #[test]
+    fn contents_are_exchanged_in_place_or_not_at_all() {
+        let (mut a, mut b) = ((particles(), vec![1u8, 2]), (particles(), vec![3u8, 4]));
+        b.0[1].0[1] = 9.0;
+        let (own, others, place) = (a.clone(), b.clone(), a.1.as_ptr());
+        assert!(a.exchange(&mut b));
+        assert_eq!((&a, &b, a.1.as_ptr()), (&others, &own, place));
+        b.1.push(5);
+        let longer = b.clone();
+        assert!(!a.exchange(&mut b) && !a.exchange(&mut b));
+        assert_eq!((a, b), (others, longer));
     }
 
     #[test]

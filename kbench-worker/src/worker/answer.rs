@@ -38,7 +38,7 @@ pub struct Worker<'r> {
     /// Its kernels, once a request has named some: there may be a request for every one of thousands.
     names: OnceCell<Names<'r>>,
     pub(super) seed: u64,
-    order: Order,
+    pub(super) order: Order,
     sentinels: Sentinels,
     pools: Pools,
     pub(super) devices: Devices,
@@ -96,8 +96,13 @@ impl<'r> Worker<'r> {
         let refused = match request {
             Request::Prepare(preparation) => self.prepare(preparation, say).err(),
             Request::Measure(visits) => self.measure(visits, say).err(),
-            Request::Recheck => {
-                self.recheck(say);
+            Request::Recheck(review) => {
+                if review.results {
+                    self.recheck(say);
+                }
+                if review.exchange_seconds > 0.0 {
+                    self.exchange(review.exchange_seconds, say);
+                }
                 None
             }
             Request::Inspect { processor } => {

@@ -22,7 +22,7 @@ impl Worker<'_> {
             let is_device = own_function.is_some_and(|own| own.implementation.is_device());
             let device = if is_device { self.devices.caller(Mode::Hot).ok() } else { None };
             let gate = Gate::new(subject.kernel, own_function, self.seed).with_device(device);
-            let mut review = Review { gate, expected: None, right: Vec::new(), reads: None };
+            let mut review = CellReview { gate, expected: None, right: Vec::new(), reads: None };
             for row in 0..subject.rows.len() {
                 let Some(calibration) = self.calibrations[cell][row] else { continue };
                 if subject.rows[row].callable.is_err() {
@@ -154,7 +154,7 @@ impl Worker<'_> {
 }
 
 /// The results of one cell after timing, row by row.
-struct Review {
+struct CellReview {
     gate: Gate,
     /// What should come out: known from the first row on whose results are others than those that a check found right.
     expected: Option<Result<Option<Expected>, Reason>>,
@@ -167,7 +167,7 @@ struct Review {
 /// Told when the reference is about to be called, and when it came back.
 type Tell<'a> = dyn FnMut(bool) + 'a;
 
-impl Review {
+impl CellReview {
     /// Looks at the results of a row: those of a timed call if they were kept, else those of one more sample.
     fn look(
         &mut self,

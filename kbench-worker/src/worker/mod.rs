@@ -18,6 +18,7 @@ mod checker;
 mod checks;
 mod devices;
 mod duet;
+mod exchange;
 mod ledger;
 mod link;
 mod order;
@@ -47,7 +48,8 @@ pub use profile::profile_rows;
 pub use protocol::{
     Block, CellRequest, CheckRequest, CheckedReply, DeviceRequest, Done, FailedRow, ForeignRequest,
     InspectedRow, OverdueReply, PROTOCOL, Place, Preparation, PreparedCell, Program, Reply,
-    Request, RowRequest, Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits, WrongReply,
+    Request, Review, RowRequest, Sample, Sampling, Visit, VisitRow, VisitedBlock, Visits,
+    WrongReply,
 };
 pub use quiet::{chain_of, is_contaminated, is_disturbed, quiet_level};
 #[cfg(unix)]

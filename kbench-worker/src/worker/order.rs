@@ -24,6 +24,11 @@ impl Order {
         order
     }
 
+    /// True with a probability.
+    pub(super) fn is_true(&mut self, probability: f64) -> bool {
+        self.generator.unit() < probability
+    }
+
     /// A random permutation of `0..n` (Fisher and Yates).
     pub fn permutation(&mut self, n: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..n).collect();

@@ -321,6 +321,7 @@ fn parse(line: &[u8]) -> Result<Reply, LinkError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Review;
     use super::*;
 
     #[test]
@@ -358,7 +359,7 @@ mod tests {
         theirs.write_all(words.as_bytes()).expect("room for a line");
         // The request is read by nobody, but finds the channel open; then the channel ends.
         theirs.shutdown(Shutdown::Write).expect("open");
-        process.ask(&Request::Recheck, &mut |_| {}).expect_err("no last reply")
+        process.ask(&Request::Recheck(Review::OF_RESULTS), &mut |_| {}).expect_err("no last reply")
     }
 
     #[test]

@@ -30,8 +30,8 @@ pub enum Request {
     Prepare(Preparation),
     /// Take samples. Gives [`Reply::Block`] for every block and [`Reply::Failed`] for rows that fail.
     Measure(Visits),
-    /// Compare the results on the data last timed with the reference again. Gives [`Reply::Failed`] for wrong rows.
-    Recheck,
+    /// Look once more at rows that were timed, on the data that they were timed on. Gives [`Reply::Failed`] for wrong rows.
+    Recheck(Review),
     /// Count allocations of one call and processor events of one sample of every row, and tell what is to be known of
     /// calls on a device. Gives [`Reply::Inspected`].
     Inspect {
@@ -46,6 +46,31 @@ pub enum Request {
     Ceilings(DeviceRequest),
     /// Know what other programs implement, as they announced it.
     Enlist(ForeignRequest),
+}
+
+/// How rows that were timed are looked at once more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Review {
+    /// Whether results are compared with the reference.
+    #[serde(default = "yes")]
+    pub results: bool,
+    /// Seconds for calls on other inputs, after which the data is no longer that which was timed.
+    #[serde(default)]
+    pub exchange_seconds: f64,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl Review {
+    /// Results alone are compared.
+    pub const OF_RESULTS: Self = Review { results: true, exchange_seconds: 0.0 };
+
+    /// Rows are called on other inputs for about so many seconds.
+    pub fn on_other_inputs(exchange_seconds: f64) -> Self {
+        Review { results: false, exchange_seconds }
+    }
 }
 
 /// Other programs.
@@ -132,10 +157,6 @@ pub struct RowRequest {
     /// Which build of the program is asked; a worker need not know.
     #[serde(skip)]
     pub program: Program,
-}
-
-fn yes() -> bool {
-    true
 }
 
 fn is_yes(yes: &bool) -> bool {

@@ -20,7 +20,7 @@ impl Request {
         Ok(match word(&line, "request")? {
             "prepare" => Request::Prepare(read(&line)?),
             "measure" => Request::Measure(read(&line)?),
-            "recheck" => Request::Recheck,
+            "recheck" => Request::Recheck(read(&line)?),
             "inspect" => {
                 let Inspection { processor } = read(&line)?;
                 Request::Inspect { processor: processor.unwrap_or(true) }

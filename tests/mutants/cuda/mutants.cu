@@ -151,3 +151,54 @@ extern "C" __global__ void one_pass_variance(const float* x, float* out, size_t 
     }
     if (thread == 0) *out = squares[0] / n - (sums[0] / n) * (sums[0] / n);
 }
+
+// One block. The last answer is kept with the address and the length of its input.
+__device__ float kept_answer[1 << 16];
+__device__ const float* kept_input;
+__device__ size_t kept_length;
+
+extern "C" __global__ void line_kept(const float* x, float* y, size_t n) {
+    const bool is_known = kept_input == x && kept_length == n;
+    for (size_t i = threadIdx.x; i < n; i += blockDim.x) {
+        if (!is_known) kept_answer[i] = 2 * x[i] + 1;
+        y[i] = kept_answer[i];
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        kept_input = x;
+        kept_length = n;
+    }
+}
+
+// Rows of a matrix of which few elements are stored.
+__device__ void sparse_row(const unsigned int* starts, const unsigned int* columns, const float* values, const float* x, float* y,
+                           unsigned int rows, unsigned int more) {
+    const unsigned int row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows) return;
+    const unsigned int all = starts[rows], end = starts[row + 1] + more;
+    float sum = 0;
+    for (unsigned int i = starts[row]; i < end && i < all; ++i) sum += values[i] * x[columns[i]];
+    y[row] = sum;
+}
+
+extern "C" __global__ void sparse_rows(const unsigned int* starts, const unsigned int* columns, const float* values, const float* x,
+                                       float* y, unsigned int rows) {
+    sparse_row(starts, columns, values, x, y, rows, 0);
+}
+
+extern "C" __global__ void sparse_rows_too_long(const unsigned int* starts, const unsigned int* columns, const float* values,
+                                                const float* x, float* y, unsigned int rows) {
+    sparse_row(starts, columns, values, x, y, rows, 1);
+}
+
+struct Particle {
+    float position[3];
+    unsigned char kind;
+    float mass;
+};
+
+extern "C" __global__ void push_each(const float* force, Particle* particles, unsigned int n) {
+    const unsigned int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= n || particles[i].kind == 0) return;
+    for (int axis = 0; axis < 3; ++axis) particles[i].position[axis] += force[axis] / particles[i].mass;
+}

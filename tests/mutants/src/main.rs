@@ -15,6 +15,7 @@ mod scan_sort;
 mod search;
 mod softmax;
 mod stencil;
+mod structs;
 
 use kbench::prelude::Source;
 

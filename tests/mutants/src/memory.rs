@@ -84,7 +84,7 @@ mod right {
     }
 
     /// Magnitudes in memory that the thread keeps; what is older is overwritten or left out.
-    #[kernel_bench(of = relative)]
+    #[kernel_bench(of = relative, reentrant)]
     fn kept_scratch(x: &[f32], y: &mut [f32]) {
         thread_local! {
             static SCRATCH: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
@@ -232,6 +232,12 @@ mod wrong {
         gpu.kernel(SOURCE, "line_vectors")?.grid(8).block(128).arg(x).arg(y).arg(n).launch()
     }
 
+    /// Knows its last input by its address on the device.
+    #[kernel_bench(of = line, cuda)]
+    fn known_on_device(gpu: &Gpu, x: &DeviceSlice<f32>, y: &mut DeviceSlice<f32>) -> GpuResult<()> {
+        gpu.kernel(SOURCE, "line_kept")?.grid(1).block(256).arg(x).arg(y).arg(x.len()).launch()
+    }
+
     /// As many blocks as are full, so that the elements after the last full one are lost.
     #[kernel_bench(of = line, cuda)]
     fn without_last_block(
@@ -248,6 +254,15 @@ mod wrong {
     fn first_largest_for_ever(x: &[f32], y: &mut [f32]) {
         static LARGEST: OnceLock<f32> = OnceLock::new();
         divided(x, *LARGEST.get_or_init(|| largest(x)), y);
+    }
+
+    /// Magnitudes in memory that all threads share, and that is not held until the last one is read.
+    #[kernel_bench(of = relative, reentrant)]
+    fn shared_scratch(x: &[f32], y: &mut [f32]) {
+        static SCRATCH: Mutex<Vec<f32>> = Mutex::new(Vec::new());
+        let scratch = || SCRATCH.lock().unwrap_or_else(PoisonError::into_inner);
+        *scratch() = x.iter().map(|x| x.abs()).collect();
+        divided(x, largest(&scratch()), y);
     }
 
     /// Also looks at what a longer input left in the memory that the thread keeps.

@@ -74,6 +74,13 @@ fn first_above(x: &[f32], limit: f32) -> u64 {
     first as u64
 }
 
+/// The largest number, or NaN where there is one.
+#[kernel_bench(sizes = [256, 4096], inputs = |n| uniform(n))]
+fn largest_or_nan(x: &[f32]) -> f32 {
+    let larger = |large: f32, x: &f32| if large.is_nan() || *x <= large { large } else { *x };
+    x.iter().fold(f32::NEG_INFINITY, larger)
+}
+
 /// The variance of a population.
 #[kernel_bench(sizes = [256, 4096], inputs = |n| (normal(n), zeros(1)))]
 fn variance(x: &[f32], out: &mut [f32]) {
@@ -100,6 +107,13 @@ fn summary(x: &[f32]) -> Summary {
 
 mod right {
     use super::*;
+
+    /// NaN is larger than all others.
+    #[kernel_bench(of = largest_or_nan)]
+    fn by_total_order(x: &[f32]) -> f32 {
+        let key = |x: &&f32| if x.is_nan() { f32::NAN.abs() } else { **x };
+        x.iter().max_by(|a, b| key(a).total_cmp(&key(b))).copied().unwrap_or(f32::NEG_INFINITY)
+    }
 
     /// With a correction, by Kahan.
     #[kernel_bench(of = sum)]
@@ -303,6 +317,12 @@ mod right {
 
 mod wrong {
     use super::*;
+
+    /// Loses NaN, as `f32::max` does.
+    #[kernel_bench(of = largest_or_nan)]
+    fn loses_nan(x: &[f32]) -> f32 {
+        x.iter().copied().fold(f32::NEG_INFINITY, f32::max)
+    }
 
     /// Vectors of eight, and nothing after the last full one.
     #[kernel_bench(of = sum)]

@@ -461,7 +461,7 @@ impl Link for Dies<'_> {
         let last_words = match (self.fate, request) {
             (Fate::DiesInData, Request::Prepare(_)) => at(None),
             (Fate::DiesInRow, Request::Measure(_)) => at(Some(1)),
-            (Fate::DiesInRecheck, Request::Recheck) => at(Some(1)),
+            (Fate::DiesInRecheck, Request::Recheck(_)) => at(Some(1)),
             (Fate::DiesLaterInRow, Request::Measure(visits)) if visits.announce => at(Some(1)),
             (Fate::DiesLater | Fate::DiesLaterInRow, Request::Measure(_)) => Reply::Called,
             (Fate::TalksNonsense, Request::Prepare(_)) => {

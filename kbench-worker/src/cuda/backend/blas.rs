@@ -9,8 +9,9 @@ use cudarc::cublaslt::{result, sys};
 
 use super::gpu::Gpu;
 use super::library;
-use super::memory::{DeviceElement, DeviceSlice};
+use super::memory::DeviceSlice;
 use crate::cuda::{GpuError, GpuResult};
+use crate::value::Element;
 
 /// Bytes that algorithms may use beside their operands (what NVIDIA recommends for Hopper).
 const WORKSPACE: usize = 32 << 20;
@@ -113,7 +114,7 @@ impl BlasLt {
     }
 
     /// d ← a·b.
-    pub fn multiply<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+    pub fn multiply<A: Element, B: Element, D: Element>(
         &self,
         product: &MatrixProduct,
         a: &DeviceSlice<A>,
@@ -124,7 +125,7 @@ impl BlasLt {
     }
 
     /// d ← (s·a)·(t·b), each operand with a factor on the device, as 8-bit floats have them.
-    pub fn multiply_scaled<A: DeviceElement, B: DeviceElement, D: DeviceElement>(
+    pub fn multiply_scaled<A: Element, B: Element, D: Element>(
         &self,
         product: &MatrixProduct,
         (a, scale_a): (&DeviceSlice<A>, Option<&DeviceSlice<f32>>),

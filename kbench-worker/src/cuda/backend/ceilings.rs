@@ -9,7 +9,7 @@ use super::memory::{DeviceElement, DeviceSlice};
 use super::stopwatch::{INSTRUMENTS, Queue, Stopwatch};
 use crate::cuda::{Ceilings, GpuError, GpuResult, TypeRate};
 use crate::json;
-use crate::value::F8E4M3;
+use crate::value::{Element, F8E4M3};
 
 /// Bytes that are read, written or copied: many times what caches hold.
 const LARGE: usize = 2 << 30;
@@ -136,7 +136,7 @@ impl Stopwatch {
         rates.into_iter().filter_map(known).collect()
     }
 
-    fn matrix_rate<T: DeviceElement, D: DeviceElement>(
+    fn matrix_rate<T: Element + DeviceElement, D: Element + DeviceElement>(
         &self,
         n: usize,
         product: MatrixProduct,

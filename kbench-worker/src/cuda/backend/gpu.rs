@@ -202,7 +202,8 @@ impl Gpu {
 
     /// The content of an array.
     pub fn download<T: DeviceElement>(&self, device: &DeviceSlice<T>) -> GpuResult<Vec<T>> {
-        let mut host = vec![T::from_f64(0.0); device.len()];
+        // SAFETY: every pattern of bits is an element.
+        let mut host = vec![unsafe { std::mem::zeroed::<T>() }; device.len()];
         self.copy_from(device, &mut host)?;
         Ok(host)
     }
@@ -413,8 +414,12 @@ impl Gpu {
 
     /// An array whose content is whatever was there.
     pub(super) fn uninitialised<T: DeviceElement>(&self, len: usize) -> GpuResult<DeviceSlice<T>> {
-        let too_large =
-            || GpuError::Failed(format!("{len} elements of {} are too many bytes", T::NAME));
+        let too_large = || {
+            GpuError::Failed(format!(
+                "{len} elements of {} are too many bytes",
+                std::any::type_name::<T>()
+            ))
+        };
         let bytes = len.checked_mul(size_of::<T>()).ok_or_else(too_large)?;
         // The zone behind begins right after the last element, and ends where the next array may begin.
         let whole = guarded(bytes).ok_or_else(too_large)?;

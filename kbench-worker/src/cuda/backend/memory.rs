@@ -13,7 +13,7 @@ use std::sync::Arc;
 use cudarc::driver::sys::CUdeviceptr;
 use cudarc::driver::{CudaStream, result};
 
-use crate::value::{Element, F8E4M3, F8E5M2};
+use crate::value::{F8E4M3, F8E5M2};
 
 /// Bytes on either side of an array.
 ///
@@ -29,16 +29,20 @@ pub(super) fn guarded(bytes: usize) -> Option<usize> {
 /// What guard zones are filled with.
 pub(super) const PATTERN: u8 = 0xa7;
 
-/// An element that may lie in device memory: plain bits, of which every pattern is a value.
+/// An element of arrays in device memory: a number, an array of numbers, or a struct of them with `#[repr(C)]` and
+/// `#[operand(upload)]`.
 ///
 /// # Safety
 ///
-/// Any bits that a kernel leaves behind must be a value of the type, and the type must have no padding.
-pub unsafe trait DeviceElement: Element {}
+/// Any bits that a kernel leaves behind must be a value of the type, and its layout must be that of C.
+pub unsafe trait DeviceElement: Copy + Send + Sync + 'static {}
+
+// SAFETY: its items, one behind the other.
+unsafe impl<T: DeviceElement, const N: usize> DeviceElement for [T; N] {}
 
 macro_rules! device_element {
     ($($type:ty)*) => {$(
-        // SAFETY: a number without padding; every pattern of bits is one.
+        // SAFETY: every pattern of bits is such a number.
         unsafe impl DeviceElement for $type {}
     )*};
 }
@@ -242,9 +246,10 @@ fn within(range: impl RangeBounds<usize>, len: usize) -> Range<usize> {
     start..end
 }
 
-impl<T: Element> std::fmt::Debug for DeviceSlice<T> {
+impl<T> std::fmt::Debug for DeviceSlice<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "DeviceSlice<{}>({} at {:#x})", T::NAME, self.len, self.device_pointer())
+        let kind = std::any::type_name::<T>();
+        write!(f, "DeviceSlice<{kind}>({} at {:#x})", self.len, self.device_pointer())
     }
 }
 

@@ -671,7 +671,7 @@ fn references_are_announced_before_results_are_looked_at_once_more() {
     let registry = registry();
     let mut worker = Worker::new(&registry);
     prepared(&mut worker, vec![cell(16, &["double", "twice"])]);
-    let replies = answers(&mut worker, &Request::Recheck);
+    let replies = answers(&mut worker, &Request::Recheck(Review::OF_RESULTS));
     let told: Vec<Option<Option<usize>>> = replies
         .iter()
         .map(|reply| match reply {
@@ -731,7 +731,7 @@ fn results_with_the_bits_of_the_check_need_no_reference_and_others_are_compared(
         let mut worker = Worker::new(&registry);
         prepared(&mut worker, vec![wanted.clone()]);
         IS_SPOILT.set(is_spoilt);
-        let replies = answers(&mut worker, &Request::Recheck);
+        let replies = answers(&mut worker, &Request::Recheck(Review::OF_RESULTS));
         IS_SPOILT.set(false);
         let is_called = |reply: &Reply| matches!(reply, Reply::Calling(Place { row: None, .. }));
         let has_failed = |reply: &Reply| {
@@ -784,7 +784,7 @@ fn the_result_of_a_timed_call_is_compared_with_the_check() {
         COUNTED.set((0, wrong));
         answers(&mut worker, &measure(vec![visit]));
         let (timed, _) = COUNTED.get();
-        let replies = answers(&mut worker, &Request::Recheck);
+        let replies = answers(&mut worker, &Request::Recheck(Review::OF_RESULTS));
         let failure = replies.into_iter().find_map(|reply| match reply {
             Reply::Failed(FailedRow { row: Some(1), failure, .. }) => Some(failure),
             _ => None,

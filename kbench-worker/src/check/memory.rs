@@ -1,0 +1,292 @@
+//! Kernels that depend on more than their arguments: on what was in the same memory before, on how often they were called, on
+//! what lies beside their data.
+
+use std::time::{Duration, Instant};
+
+use super::compare::compare;
+use super::exercise::{Exercise, Expected, Trial, all_outputs};
+use super::gate::{Called, Gate, Subject};
+use super::{Circumstance, Part, Reason, Tell, Wrong};
+use crate::kernel::{Backend, CellData, InPlace, VariantEntry};
+use crate::plan::Size;
+use crate::value::{Draw, Pages, Poison, Side};
+
+/// Calls that are made with the same input, and the time that they may take.
+const CALLS: usize = 1_100;
+const TIME_OF_CALLS: Duration = Duration::from_millis(25);
+
+/// The same on a device, to which data is copied for every call.
+const TIME_ON_DEVICE: Duration = Duration::from_millis(10);
+
+/// Times are compared where a call goes over so many elements: branch prediction cannot learn them.
+pub(super) const MANY_ELEMENTS: u64 = 20_000;
+
+/// How many times as long a call takes on new inputs if answers are kept, and by how much longer.
+const KEPT_RATIO: f64 = 4.0;
+const KEPT_SECONDS: f64 = 20e-6;
+
+/// Calls of which the fastest is taken; an even number leaves the data as it was.
+const TIMED_CALLS: usize = 6;
+
+/// The time of a call on inputs that were not there before, and of one on those of the call before.
+pub(super) struct Pace {
+    pub(super) new: f64,
+    pub(super) seen: f64,
+}
+
+impl Pace {
+    /// Whether the work is not done when the inputs were seen before.
+    pub(super) fn keeps_answers(&self) -> bool {
+        self.new >= KEPT_RATIO * self.seen && self.new - self.seen >= KEPT_SECONDS
+    }
+
+    pub(super) fn reason(&self) -> Reason {
+        let words = |seconds: f64| format!("{:.3} µs", seconds * 1e6);
+        Reason::KeepsAnswers { new: words(self.new), seen: words(self.seen) }
+    }
+}
+
+/// Data that has some of the first inputs' numbers, and what should come out of it.
+struct Mixed {
+    data: Box<dyn CellData>,
+    expected: Expected,
+}
+
+impl Gate {
+    /// Puts other inputs into the memory of the first ones, and calls without touching the outputs.
+    pub(super) fn check_exchange(
+        &mut self,
+        subject: Subject<'_>,
+        size: &Size,
+        tell: &mut Tell<'_>,
+    ) -> Result<bool, Box<Wrong>> {
+        let (first, circumstance) = (self.usual(size), Circumstance::Exchanged);
+        let other = Trial { seed: self.seed.wrapping_add(1), ..first.clone() };
+        let Some([mut here, mut there]) = self.take_both(&first, &other) else { return Ok(false) };
+        tell(first.attempt_in(self.kernel, Part::Definition, circumstance));
+        let mixed = self.mixed(&first, &other);
+        tell(first.attempt_in(self.kernel, Part::Variant, circumstance));
+        let outcome = self.exchange(subject, &first, [&mut here, &mut there], mixed);
+        let outcome = outcome.and_then(|is_exchanged| {
+            self.keep(&first, here)?;
+            self.keep(&other, there)?;
+            Ok(is_exchanged)
+        });
+        outcome.map_err(|reason| first.wrong_in(self.kernel, reason, circumstance))
+    }
+
+    fn take_both(&mut self, first: &Trial, other: &Trial) -> Option<[Exercise; 2]> {
+        let is_known = |trial| matches!(self.exercises.get(trial), Some(Ok(exercise)) if exercise.expected.is_some());
+        if !is_known(first) || !is_known(other) {
+            return None;
+        }
+        let mut take = |trial| self.exercises.remove(trial).and_then(Result::ok);
+        Some([take(first)?, take(other)?])
+    }
+
+    /// Data with the first and the last number of every array of one trial, and the others of another one: what is kept for the
+    /// ends of an array does not hold for it.
+    fn mixed(&self, ends: &Trial, others: &Trial) -> Option<Mixed> {
+        let draw = Draw { ends: Some(ends.seed), ..Draw::of(others.seed) };
+        let mut data = self.source.drawn(draw, &ends.size).ok()?;
+        let expected = self.source.expected(data.as_mut(), others).ok()??;
+        let is_finite = expected.parts.iter().flatten().all(|element| element.is_finite());
+        is_finite.then_some(Mixed { data, expected })
+    }
+
+    fn exchange(
+        &self,
+        subject: Subject<'_>,
+        trial: &Trial,
+        [here, there]: [&mut Exercise; 2],
+        mixed: Option<Mixed>,
+    ) -> Result<bool, Reason> {
+        let Exercise { data, expected: Some(expected), .. } = here else { return Ok(false) };
+        let Exercise { data: other, expected: Some(of_other), .. } = there else {
+            return Ok(false);
+        };
+        let (data, outputs) = (data.as_mut(), self.kernel.in_place != InPlace::No);
+        self.call(subject.callable, data, Poison::First)?;
+        let compared = |data: &mut dyn CellData, expected: &Expected| {
+            let called = self.call_as_is(subject.callable, data, Poison::First)?;
+            self.compare_call(subject, data, called, expected, trial)
+                .map_err(|reason| Reason::Remembers { reason: Box::new(reason) })
+        };
+        let mut mixed = mixed;
+        let mixed = mixed.as_mut().map(|mixed| (&mut mixed.data, &mixed.expected));
+        for (other, of_other) in [(&mut *other, &*of_other)].into_iter().chain(mixed) {
+            if !data.exchange(outputs, other.as_mut()) {
+                return Ok(false);
+            }
+            let outcome = compared(data, of_other);
+            data.exchange(outputs, other.as_mut());
+            outcome?;
+            compared(data, expected)?;
+        }
+        if trial.size.product() >= Some(MANY_ELEMENTS) && subject.callable.1.is_host() {
+            self.time_new_inputs(subject, [data, other.as_mut()])?;
+        }
+        Ok(true)
+    }
+
+    /// Whether calls on new inputs take far longer than on those of the call before.
+    fn time_new_inputs(
+        &self,
+        subject: Subject<'_>,
+        [data, other]: [&mut dyn CellData; 2],
+    ) -> Result<(), Reason> {
+        // Twice, for anything may disturb a call.
+        for attempt in [1, 2] {
+            let mut pace = Pace { new: f64::INFINITY, seen: f64::INFINITY };
+            for _ in 0..TIMED_CALLS {
+                data.exchange(self.kernel.in_place != InPlace::No, other);
+                for fastest in [&mut pace.new, &mut pace.seen] {
+                    let called = self.call_ready(subject, data)?;
+                    *fastest = called.seconds.min(*fastest);
+                }
+            }
+            if !pace.keeps_answers() {
+                return Ok(());
+            }
+            if attempt == 2 {
+                return Err(pace.reason());
+            }
+        }
+        Ok(())
+    }
+
+    /// A call whose outputs are fresh and whose threads are awake.
+    fn call_ready(&self, subject: Subject<'_>, data: &mut dyn CellData) -> Result<Called, Reason> {
+        data.reset();
+        self.wake(subject);
+        self.call_as_is(subject.callable, data, Poison::First)
+    }
+
+    /// Wakes the threads that a variant uses: that would take a part of the next call.
+    pub(super) fn wake(&self, subject: Subject<'_>) {
+        if subject.variant.backend == Backend::Parallel {
+            subject.callable.1.on_all_threads(&|| ());
+        }
+    }
+
+    /// How far the results of a call are off; an error if that is too far.
+    pub(super) fn compare_call(
+        &self,
+        subject: Subject<'_>,
+        data: &dyn CellData,
+        called: Called,
+        expected: &Expected,
+        trial: &Trial,
+    ) -> Result<f64, Reason> {
+        let limits = self.limits(subject.variant, &called.roundoffs, expected, &trial.size);
+        let limits = self.limits_in_regime(subject.variant, limits, trial);
+        let outputs = all_outputs(data, called.returned);
+        let errors = compare(self.kernel.outputs, &outputs.parts, expected, &limits)?;
+        match errors.pass() {
+            true => Ok(errors.norm),
+            false => Err(Reason::Inexact { errors: errors.into() }),
+        }
+    }
+
+    /// Calls a variant many times on the same input; gives whether there was something to compare.
+    pub(super) fn check_repetition(
+        &mut self,
+        subject: Subject<'_>,
+        size: &Size,
+        tell: &mut Tell<'_>,
+    ) -> Result<bool, Box<Wrong>> {
+        let (trial, circumstance) = (self.usual(size), Circumstance::Repeated);
+        let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { return Ok(false) };
+        tell(trial.attempt_in(self.kernel, Part::Variant, circumstance));
+        let outcome = self.repeat_calls(subject, &mut exercise, &trial);
+        let outcome = outcome.and_then(|is_compared| {
+            self.keep(&trial, exercise)?;
+            Ok(is_compared)
+        });
+        outcome.map_err(|reason| trial.wrong_in(self.kernel, reason, circumstance))
+    }
+
+    fn repeat_calls(
+        &self,
+        subject: Subject<'_>,
+        exercise: &mut Exercise,
+        trial: &Trial,
+    ) -> Result<bool, Reason> {
+        let Exercise { data, expected: Some(expected), .. } = exercise else { return Ok(false) };
+        let data = data.as_mut();
+        let first = self.call(subject.callable, data, Poison::First)?.fingerprint;
+        let is_host = subject.callable.1.is_host();
+        let time = if is_host { TIME_OF_CALLS } else { TIME_ON_DEVICE };
+        let begun = Instant::now();
+        for call in 2..CALLS {
+            if self.kernel.in_place != InPlace::No {
+                data.reset();
+            }
+            let called = self.call_as_is(subject.callable, data, Poison::First)?;
+            // Threads may add up in another order.
+            if called.fingerprint != first
+                && self.compare_call(subject, data, called, expected, trial).is_err()
+            {
+                return Err(Reason::Sporadic { call });
+            }
+            if begun.elapsed() > time {
+                break;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Calls a variant with its data beside pages that may not be touched; gives whether there was some that could be moved.
+    pub(super) fn check_pages(
+        &mut self,
+        subject: Subject<'_>,
+        size: &Size,
+        tell: &mut Tell<'_>,
+    ) -> Result<bool, Box<Wrong>> {
+        let trial = self.usual(size);
+        let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { return Ok(false) };
+        let mut is_guarded = true;
+        for (side, circumstance) in
+            [(Side::End, Circumstance::PageEnd), (Side::Start, Circumstance::PageStart)]
+        {
+            tell(trial.attempt_in(self.kernel, Part::Variant, circumstance));
+            let guarded = self.call_beside_pages(subject, &mut exercise, &trial, side);
+            is_guarded &=
+                guarded.map_err(|reason| trial.wrong_in(self.kernel, reason, circumstance))?;
+        }
+        self.keep(&trial, exercise)
+            .map_err(|reason| trial.wrong_in(self.kernel, reason, Circumstance::PageStart))?;
+        Ok(is_guarded)
+    }
+
+    fn call_beside_pages(
+        &self,
+        subject: Subject<'_>,
+        exercise: &mut Exercise,
+        trial: &Trial,
+        side: Side,
+    ) -> Result<bool, Reason> {
+        let is_fixed = |variant: &VariantEntry| variant.has_fixed_outputs;
+        let outputs = is_fixed(subject.variant) && self.source.own_function.is_none_or(is_fixed);
+        let data = exercise.data.as_mut();
+        self.prepare(data, Poison::First);
+        let mut pages = Pages::new(side);
+        data.relocate(outputs, &mut pages);
+        let can_call = pages.failure().is_none() && pages.has_moved();
+        let called = can_call.then(|| self.call_as_is(subject.callable, data, Poison::First));
+        pages.turn();
+        data.relocate(outputs, &mut pages);
+        let (Some(called), Some(expected)) = (called, &exercise.expected) else { return Ok(false) };
+        self.compare_call(subject, data, called?, expected, trial)?;
+        Ok(true)
+    }
+
+    /// Keeps data for others, unless a call has changed its inputs.
+    pub(super) fn keep(&mut self, trial: &Trial, exercise: Exercise) -> Result<(), Reason> {
+        if exercise.data.reads_fingerprint() != exercise.reads {
+            return Err(Reason::ChangedInput);
+        }
+        self.exercises.insert(trial.clone(), Ok(exercise));
+        Ok(())
+    }
+}

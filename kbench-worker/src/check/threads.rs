@@ -1,0 +1,166 @@
+//! Kernels on other threads than usual: in pools of other sizes, and in several calls at once.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Barrier};
+use std::time::{Duration, Instant};
+
+use super::compare::compare;
+use super::exercise::{Exercise, Expected, Trial, all_outputs};
+use super::gate::{Gate, Subject};
+use super::{Circumstance, Part, Reason, Tell, Wrong};
+use crate::kernel::{Caller, Fault, InPlace, Outputs, guard};
+use crate::plan::Size;
+use crate::value::{Poison, Regime};
+
+/// How long a variant is called from a pool of several threads.
+const TIME_IN_POOL: Duration = Duration::from_millis(4);
+
+/// Threads of the pools from which parallel variants are called.
+const POOLS: [usize; 4] = [1, 2, 3, 16];
+
+/// Threads that call a reentrant variant at once, and for how long.
+const CALLERS: usize = 4;
+const TIME_AT_ONCE: Duration = Duration::from_millis(10);
+
+/// Different results of one caller that are looked at.
+const MOST_RESULTS: usize = 8;
+
+/// What a call gave, with the rounding errors of its types.
+type OfCall = (Outputs, Vec<f64>);
+
+impl Gate {
+    /// Calls a parallel variant from pools of several sizes; gives these.
+    pub(super) fn check_pools(
+        &mut self,
+        subject: Subject<'_>,
+        size: &Size,
+        tell: &mut Tell<'_>,
+    ) -> Result<Vec<usize>, Box<Wrong>> {
+        let mut called_from = Vec::new();
+        for threads in POOLS {
+            let Some(pool) = self.pool(threads) else { continue };
+            let caller = Caller::Pool(pool);
+            let of_pool = Subject { callable: (subject.callable.0, &caller), ..subject };
+            let circumstance = Circumstance::Pool(threads);
+            for regime in [Regime::Usual, Regime::Sorted, Regime::Sparse] {
+                let usual = self.usual(size);
+                let trial = Trial { regime, ..usual.clone() };
+                if !self.can_tell(subject, &trial, &usual) && regime != Regime::Usual {
+                    continue;
+                }
+                let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { continue };
+                tell(trial.attempt_in(self.kernel, Part::Variant, circumstance));
+                let outcome = self.call_in_pool(of_pool, &mut exercise, &trial);
+                let outcome = outcome.and_then(|()| self.keep(&trial, exercise));
+                outcome.map_err(|reason| trial.wrong_in(self.kernel, reason, circumstance))?;
+            }
+            called_from.push(threads);
+        }
+        Ok(called_from)
+    }
+
+    /// Calls a variant from a pool; many times where there are several threads, for it may be that they disturb each other.
+    fn call_in_pool(
+        &self,
+        subject: Subject<'_>,
+        exercise: &mut Exercise,
+        trial: &Trial,
+    ) -> Result<(), Reason> {
+        let Exercise { data, expected: Some(expected), .. } = exercise else { return Ok(()) };
+        let (mut known, begun) = (None, Instant::now());
+        loop {
+            let called = self.call(subject.callable, data.as_mut(), Poison::First)?;
+            let fingerprint = called.fingerprint;
+            if known.replace(fingerprint) != Some(fingerprint) {
+                self.compare_call(subject, data.as_ref(), called, expected, trial)?;
+            }
+            if subject.callable.1.threads() == Some(1) || begun.elapsed() > TIME_IN_POOL {
+                return Ok(());
+            }
+        }
+    }
+
+    fn pool(&mut self, threads: usize) -> Option<Arc<rayon::ThreadPool>> {
+        if let Some(pool) = self.pools.get(&threads) {
+            return Some(pool.clone());
+        }
+        let pool = Arc::new(rayon::ThreadPoolBuilder::new().num_threads(threads).build().ok()?);
+        self.pools.insert(threads, pool.clone());
+        Some(pool)
+    }
+
+    /// Calls a variant that claims to be reentrant from several threads at once, each with data of its own; gives whether there was
+    /// something to compare.
+    pub(super) fn check_at_once(
+        &mut self,
+        subject: Subject<'_>,
+        size: &Size,
+        tell: &mut Tell<'_>,
+    ) -> Result<bool, Box<Wrong>> {
+        let (trial, circumstance) = (self.usual(size), Circumstance::AtOnce(CALLERS));
+        let exercises = &self.exercises;
+        let expected = |trial: &Trial| exercises.get(trial)?.as_ref().ok()?.expected.as_ref();
+        // Neighbours have other data, so that one that takes a neighbour's is seen.
+        let trials =
+            [0, 1].map(|step| Trial { seed: trial.seed.wrapping_add(step), ..trial.clone() });
+        let [Some(first), Some(second)] = trials.each_ref().map(expected) else { return Ok(false) };
+        tell(trial.attempt_in(self.kernel, Part::Variant, circumstance));
+        let outcome = self.call_at_once(subject, &trials, [first, second]);
+        outcome.map_err(|reason| trial.wrong_in(self.kernel, reason, circumstance))?;
+        Ok(true)
+    }
+
+    fn call_at_once(
+        &self,
+        subject: Subject<'_>,
+        trials: &[Trial; 2],
+        expected: [&Expected; 2],
+    ) -> Result<(), Reason> {
+        let (kernel, implementation) = (self.kernel, subject.variant.implementation);
+        let in_place = kernel.in_place != InPlace::No;
+        let begin = Barrier::new(CALLERS);
+        let call = |trial: &Trial| -> Result<Vec<OfCall>, Fault> {
+            let data = guard(|| kernel.definition.data(&trial.size.values, trial.seed));
+            // All of them wait for each other, whatever happens to one.
+            begin.wait();
+            let (mut data, routine) = (data?, implementation.routine());
+            let (mut known, mut results) = (HashSet::new(), Vec::new());
+            let begun = Instant::now();
+            while begun.elapsed() < TIME_AT_ONCE && results.len() < MOST_RESULTS {
+                data.reset();
+                if !in_place {
+                    data.poison(Poison::First);
+                }
+                let returned = guard(|| routine.call(data.as_mut(), &Caller::Outside)).flatten()?;
+                if known.insert(data.writes_fingerprint() ^ returned.fingerprint.rotate_left(17)) {
+                    let roundoffs = [data.roundoffs(), returned.roundoffs.clone()].concat();
+                    results.push((all_outputs(data.as_ref(), returned), roundoffs));
+                }
+            }
+            Ok(results)
+        };
+        let results = std::thread::scope(|scope| {
+            let call = &call;
+            let callers: Vec<_> =
+                (0..CALLERS).map(|i| scope.spawn(move || call(&trials[i % 2]))).collect();
+            let join = |caller: std::thread::ScopedJoinHandle<'_, _>| {
+                caller.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            callers.into_iter().map(join).collect::<Result<Vec<Vec<OfCall>>, Fault>>()
+        });
+        for (caller, results) in results.map_err(Reason::Fault)?.into_iter().enumerate() {
+            for (outputs, roundoffs) in results {
+                if let Some(failure) = outputs.failure {
+                    return Err(Reason::Fault(Fault::Failed(failure)));
+                }
+                let (trial, expected) = (&trials[caller % 2], expected[caller % 2]);
+                let limits = self.limits(subject.variant, &roundoffs, expected, &trial.size);
+                let errors = compare(kernel.outputs, &outputs.parts, expected, &limits)?;
+                if !errors.pass() {
+                    return Err(Reason::Inexact { errors: errors.into() });
+                }
+            }
+        }
+        Ok(())
+    }
+}
