@@ -38,6 +38,7 @@
 /// | `valid = head_dim % 2 == 0` | sizes at which the kernel is defined; kbench checks at awkward sizes of its own choice | all |
 /// | `types = [f32, f64]` | instances of a generic function; `<f32, 8>` for several parameters | |
 /// | `name = ".."` | name in reports | the function's |
+/// | `reentrant` | several threads may call it at once: kbench checks that | not checked |
 /// | `ignore = "reason"` | left out unless asked for | |
 /// | `expect = [speedup >= 2.0 at n >= 4096, time < 10us]` | performance targets at the listed sizes, judged *met*, *missed* or *undecided*: `speedup` over the base, `best` as a share of the best variant (`best >= 0.98`), `time`, `ceiling` as a share of what the device was measured to be capable of (`ceiling >= 0.8`, CUDA variants) | |
 /// | `marker = Saxpy` | name of the hidden struct, by which `of` finds the kernel (see "Names") | the function's |
@@ -49,7 +50,7 @@
 /// `parallel` and `cuda` name the backend. `threshold = 1 << 16` (work) or `threshold = rows * dim >= 16_384` (a
 /// condition on the axes) says from where on it is claimed to beat what it replaces (the fastest serial variant for a parallel
 /// one, the fastest on the processor for one on a device, else the base), which every run judges. `flops`,
-/// `bytes`, `tolerance` and `valid` may be the variant's own. Other kernels' types in a generic variant: `of = norm` with
+/// `bytes`, `tolerance`, `reentrant` and `valid` may be the variant's own. Other kernels' types in a generic variant: `of = norm` with
 /// `types = [f32]` is a variant of `norm<f32>`, and `of = norm<f32, 8>` names the instance itself.
 ///
 /// ```

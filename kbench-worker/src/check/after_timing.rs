@@ -179,8 +179,8 @@ impl Gate {
             let called = self.call(of.callable(), data, Poison::First)?;
             Ok::<_, Reason>(all_outputs(data, called.returned).parts)
         };
-        // Sums of few numbers may be near zero by chance.
-        let (own, parts) = (parts(data)?, parts(others.as_mut())?);
+        // The row has seen its own inputs last, as all others have; sums of few numbers may be near zero by chance.
+        let (parts, own) = (parts(others.as_mut())?, parts(data)?);
         let is_finite = parts.iter().flatten().all(|element| element.is_finite());
         if !is_finite || parts.iter().all(Vec::is_empty) || own == parts {
             return Ok(None);

@@ -16,6 +16,8 @@ use crate::registry::fixtures::{Double, cuda_variant_of_double, right, variant_o
 use crate::value::{CAN_EVICT, Fingerprint, Operand};
 use crate::watch::{Stage, Watch};
 
+mod exchange;
+
 const SAMPLING: Sampling = Sampling {
     sample_seconds: 1e-4,
     warm_up_seconds: 0.0,
