@@ -162,13 +162,17 @@ fn check_line(rows: &[RowReport]) -> String {
     let Some((error, row)) = worst else { return String::new() };
     let against =
         row.check.reference.as_ref().map_or("the base".to_owned(), |name| format!("`{name}`"));
-    let line = format!(
+    let mut line = format!(
         "PASS against {against}: relative error {} (norm, {}), {} (one element), tolerance {}",
         units::error(error),
         row.variant,
         units::error(row.check.error_max.unwrap_or(0.0)),
         units::error(row.check.tolerance.unwrap_or(0.0))
     );
+    let least = rows.iter().filter_map(|row| row.check.mutation_score).min_by(f64::total_cmp);
+    if let Some(least) = least.filter(|least| *least < 0.995) {
+        line += &format!(", notices {} of mistakes", units::percent(least));
+    }
     wrapped(&line) + "\n"
 }
 

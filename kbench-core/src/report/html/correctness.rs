@@ -9,7 +9,8 @@ use super::text::{cut, escape, grouped, last_segment, name};
 use crate::order;
 
 const READING: &str = "The dot is the relative error of the worst size on a logarithmic scale, the line at the right the \
-    tolerance; a dot beyond it would be a failure. A wrong variant has an error and no time.";
+    tolerance; a dot beyond it would be a failure. A wrong variant has an error and no time. Mistakes are made in the expected \
+    results, to see whether the comparison would notice them.";
 
 /// Variants that are closest to their tolerance; others are folded.
 const SHOWN: usize = 12;
@@ -103,7 +104,7 @@ fn table(checks: &[Check<'_>], caption: &str) -> String {
         line(&mut lines, check);
     }
     format!(
-        r#"<div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table class="errors"><caption>{caption}</caption><thead><tr><th scope="col">kernel<th scope="col">variant<th scope="col">reference<th scope="col" class="num">error<th scope="col" class="num">tolerance<th scope="col" class="strip">error against tolerance<th scope="col">worst element<th scope="col" class="num">sizes</tr></thead><tbody>{lines}</tbody></table></div>"#
+        r#"<div class="scroll" role="region" aria-label="{caption}" tabindex="0"><table class="errors"><caption>{caption}</caption><thead><tr><th scope="col">kernel<th scope="col">variant<th scope="col">reference<th scope="col" class="num">error<th scope="col" class="num">tolerance<th scope="col" class="strip">error against tolerance<th scope="col">worst element<th scope="col" class="num">mistakes noticed<th scope="col" class="num">sizes</tr></thead><tbody>{lines}</tbody></table></div>"#
     )
 }
 
@@ -121,7 +122,7 @@ fn line(lines: &mut String, check: &Check<'_>) {
     };
     let _ = write!(
         lines,
-        r##"<tr><th scope="row"><a href="#k{}">{} {}</a><td class="code">{}<td class="code">{reference}<td class="num">{}<td class="num">{}<td class="strip">{}<td>{place}<td class="num">{}</tr>"##,
+        r##"<tr><th scope="row"><a href="#k{}">{} {}</a><td class="code">{}<td class="code">{reference}<td class="num">{}<td class="num">{}<td class="strip">{}<td>{place}<td class="num">{}<td class="num">{}</tr>"##,
         check.subject.number,
         name(last_segment(check.subject.kernel)),
         name(check.subject.element),
@@ -129,6 +130,7 @@ fn line(lines: &mut String, check: &Check<'_>) {
         figure(found.error),
         figure(found.tolerance),
         strip(check.share()),
+        found.mutation_score.map(units::percent).unwrap_or_default(),
         check.sizes
     );
 }

@@ -191,8 +191,10 @@ fn failures_come_first_and_are_not_shown_by_colour_alone() {
     let mut good = measured("good", 8, 10.0);
     good.check.error = Some(1e-8);
     good.check.tolerance = Some(1e-6);
+    good.check.mutation_score = Some(0.97);
     let page = html(&with_rows(vec![good, failed("bad", 8), failed("bad", 16)]), &[]);
     assert_sound(&page);
+    assert!(page.contains(r#"<td class="num">97 %<td"#), "mistakes that are noticed");
     assert!(page.contains("2 rows FAILED") && page.contains("1 of 2 variants FAILED"));
     assert!(page.contains("✕"), "a mark in the matrix");
     let checks = page.split("id=\"correctness\"").nth(1).expect("a part");
