@@ -50,7 +50,7 @@
 /// `parallel` and `cuda` name the backend. `threshold = 1 << 16` (work) or `threshold = rows * dim >= 16_384` (a
 /// condition on the axes) says from where on it is claimed to beat what it replaces (the fastest serial variant for a parallel
 /// one, the fastest on the processor for one on a device, else the base), which every run judges. `flops`,
-/// `bytes`, `tolerance`, `reentrant` and `valid` may be the variant's own. Other kernels' types in a generic variant: `of = norm` with
+/// `bytes`, `tolerance` and `valid` may be the variant's own; `reentrant` and `ignore` hold for the function that they stand on. Other kernels' types in a generic variant: `of = norm` with
 /// `types = [f32]` is a variant of `norm<f32>`, and `of = norm<f32, 8>` names the instance itself.
 ///
 /// ```
@@ -181,21 +181,21 @@ pub use kbench_macros::dispatch;
 /// All fields must be operands, or have `#[operand(skip)]`. `#[operand(crate = path)]` on the struct says where kbench is, when
 /// it is renamed.
 ///
-/// With `#[operand(upload)]` on the struct, CUDA variants can take it: on the device it is the tuple of what its fields are there. With
-/// `#[repr(C)]` as well, a struct of numbers can be an element of arrays:
+/// With `#[operand(upload)]` on the struct, CUDA variants can take it: on the device it is the tuple of what its fields are there. A struct
+/// of numbers with `#[repr(C)]` and `#[operand(element)]` is an element of arrays there (the derived code has an `unsafe impl`):
 ///
 /// ```
 /// use kbench::prelude::*;
 ///
 /// #[derive(Clone, Operand)]
 /// #[operand(upload)]
-/// pub struct Sparse {
-///     pub columns: Vec<u32>,
+/// pub struct Forces {
+///     pub of_particles: Vec<u32>,
 ///     pub values: Vec<f32>,
 /// }
 ///
 /// #[derive(Clone, Copy, Operand)]
-/// #[operand(upload)]
+/// #[operand(element)]
 /// #[repr(C)]
 /// pub struct Particle {
 ///     pub position: [f32; 3],
@@ -204,11 +204,11 @@ pub use kbench_macros::dispatch;
 ///
 /// pub fn move_cuda(
 ///     gpu: &Gpu,
-///     forces: &(DeviceSlice<u32>, DeviceSlice<f32>), // `&Sparse` on the host
+///     forces: &(DeviceSlice<u32>, DeviceSlice<f32>), // `&Forces` on the host
 ///     particles: &mut DeviceSlice<Particle>,         // `&mut [Particle]` on the host
 /// ) -> GpuResult<()> {
-///     let (columns, values) = forces;
-///     # let _ = (gpu, columns, values, particles);
+///     let (of_particles, values) = forces;
+///     # let _ = (gpu, of_particles, values, particles);
 ///     # Ok(())
 /// }
 /// ```

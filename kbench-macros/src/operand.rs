@@ -45,11 +45,17 @@ pub(crate) fn derive(input: TokenStream) -> Result<TokenStream> {
         }
     }
     let upload = match options.uploads {
-        true => {
-            let is_element = is_complete && is_repr_c(&input.attrs)?;
-            upload(&input, krate, &generics, &fields, is_element)?
-        }
+        true => upload(&input, krate, &generics, &fields)?,
         false => TokenStream::new(),
+    };
+    let element = match options.element {
+        Some(site) if !is_complete || !is_repr_c(&input.attrs)? => {
+            let message =
+                "an element of arrays on a device needs `#[repr(C)]`, and no field that is skipped";
+            return Err(Error::new(site, message));
+        }
+        Some(_) => element(&input, krate, &generics, &fields),
+        None => TokenStream::new(),
     };
     let (parameters, arguments, conditions) = generics.split_for_impl();
     Ok(quote! {
@@ -58,16 +64,39 @@ pub(crate) fn derive(input: TokenStream) -> Result<TokenStream> {
             #methods
         }
         #upload
+        #element
     })
 }
 
-/// On a device, a struct is the tuple of what its fields are there. One with the layout of C may also be an element of arrays.
+/// A struct of elements with the layout of C is an element of arrays.
+fn element(
+    input: &DeriveInput,
+    krate: &Path,
+    generics: &Generics,
+    fields: &[(Member, &Type)],
+) -> TokenStream {
+    let name = &input.ident;
+    let (parameters, arguments, _) = generics.split_for_impl();
+    let mut bounds = generics.clone();
+    let predicates = &mut bounds.make_where_clause().predicates;
+    for (_, kind) in fields {
+        predicates.push(parse_quote!(#kind: #krate::DeviceElement));
+    }
+    let bounds = &bounds.where_clause;
+    quote! {
+        // SAFETY: any bits are a value of all its fields, and its layout is that of C.
+        #[automatically_derived]
+        #[allow(unsafe_code, private_bounds)]
+        unsafe impl #parameters #krate::DeviceElement for #name #arguments #bounds {}
+    }
+}
+
+/// On a device, a struct is the tuple of what its fields are there.
 fn upload(
     input: &DeriveInput,
     krate: &Path,
     generics: &Generics,
     fields: &[(Member, &Type)],
-    is_element: bool,
 ) -> Result<TokenStream> {
     if fields.len() > MOST_UPLOADED {
         let message = format!(
@@ -89,24 +118,6 @@ fn upload(
         );
     }
     let of_upload = &bounds.where_clause;
-    // Bounds of a type without parameters are errors where they do not hold, except for those of all lifetimes.
-    let mut bounds = generics.clone();
-    let predicates = &mut bounds.make_where_clause().predicates;
-    predicates.push(parse_quote! {
-        for<'kbench> #name #arguments: ::core::marker::Copy + ::core::marker::Send + ::core::marker::Sync
-    });
-    for kind in &types {
-        predicates.push(parse_quote!(for<'kbench> #kind: #krate::DeviceElement));
-    }
-    let of_element = &bounds.where_clause;
-    let element = is_element.then(|| {
-        quote! {
-            // SAFETY: any bits are a value of all its fields, and its layout is that of C.
-            #[automatically_derived]
-            #[allow(unsafe_code, private_bounds)]
-            unsafe impl #parameters #krate::DeviceElement for #name #arguments #of_element {}
-        }
-    });
     let gpu = quote!(gpu: &#krate::Gpu);
     let result = quote!(#krate::GpuResult<()>);
     Ok(quote! {
@@ -131,7 +142,6 @@ fn upload(
                 Ok(())
             }
         }
-        #element
     })
 }
 
@@ -256,20 +266,24 @@ struct Options {
     krate: Path,
     /// `#[operand(upload)]`.
     uploads: bool,
+    /// `#[operand(element)]`, and where it stands.
+    element: Option<Span>,
 }
 
 impl Options {
     fn of(attributes: &[Attribute]) -> Result<Self> {
-        let mut options = Options { krate: parse_quote!(::kbench), uploads: false };
+        let mut options = Options { krate: parse_quote!(::kbench), uploads: false, element: None };
         for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(OPERAND)) {
             attribute.parse_nested_meta(|meta| {
                 if meta.path.is_ident("crate") {
                     options.krate = meta.value()?.call(Path::parse_mod_style)?;
                 } else if meta.path.is_ident("upload") {
                     options.uploads = true;
+                } else if meta.path.is_ident("element") {
+                    options.element = Some(meta.path.span());
                 } else {
                     let message =
-                        "a struct knows `#[operand(crate = path)]` and `#[operand(upload)]`";
+                        "`#[operand(..)]` of a struct knows `crate = path`, `upload` and `element`";
                     return Err(meta.error(message));
                 }
                 Ok(())

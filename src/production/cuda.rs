@@ -59,7 +59,7 @@ pub trait DeviceValue: Sized + 'static {
     fn device_bytes(&self) -> usize;
 }
 
-/// An element of arrays in device memory.
+/// An element of arrays in device memory; see the runtime's trait of the same name.
 ///
 /// # Safety
 ///

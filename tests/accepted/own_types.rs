@@ -1,8 +1,8 @@
 //! Operands and views may be types of the crate itself, and private ones for a private function.
 #![deny(warnings)]
 
-use kbench::kernel_bench;
 use kbench::value::{Lend, Lent, Operand};
+use kbench::{DeviceSlice, kernel_bench};
 
 #[derive(Clone)]
 struct Matrix {
@@ -57,6 +57,44 @@ where
 
 #[derive(Clone, kbench::Operand)]
 struct Count(u64);
+
+/// Uploaded field by field, whatever it is generic over; a field that is skipped stays on the host.
+#[derive(Clone, kbench::Operand)]
+#[operand(upload)]
+struct Table<T: kbench::DeviceElement + kbench::Element> {
+    rows: usize,
+    values: Vec<T>,
+    edges: (Vec<[T; 2]>, [u32; 2]),
+    #[operand(skip)]
+    name: String,
+}
+
+/// An element of arrays on a device.
+#[derive(Clone, Copy, kbench::Operand)]
+#[operand(element)]
+#[repr(C)]
+struct Pair<T: kbench::DeviceElement + kbench::Element>(T, [u8; 3]);
+
+#[kernel_bench(sizes = [4], inputs = |n| {
+    let table = Table { rows: n, values: vec![1.0; n], edges: (vec![[1.0; 2]; n], [1, 2]), name: "table".into() };
+    (table, vec![Pair(1.0, [1, 2, 3]); n])
+})]
+fn table_sum(table: &Table<f32>, pairs: &[Pair<f32>]) -> f32 {
+    assert!(table.name == "table" && table.rows == table.edges.0.len() && table.edges.1 == [1, 2]);
+    table.values.iter().sum::<f32>()
+        + pairs.iter().map(|pair| pair.0 + f32::from(pair.1[0])).sum::<f32>()
+}
+
+#[kernel_bench(of = table_sum, cuda)]
+fn table_sum_cuda(
+    gpu: &kbench::Gpu,
+    table: &(usize, DeviceSlice<f32>, (DeviceSlice<[f32; 2]>, [u32; 2])),
+    pairs: &DeviceSlice<Pair<f32>>,
+) -> kbench::GpuResult<f32> {
+    let (rows, values, (edges, _)) = table;
+    assert!(*rows == edges.len() && pairs.len() == *rows);
+    Ok(gpu.download(values)?.iter().sum())
+}
 
 #[kernel_bench(
     sizes = [4],

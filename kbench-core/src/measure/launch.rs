@@ -110,6 +110,7 @@ impl<'a> Run<'a> {
             return;
         }
         let begun = Instant::now();
+        let seconds = seconds.min(self.left());
         let request = Request::Recheck(Review::on_other_inputs(seconds));
         if let Err(error) = session.ask(&request, &mut self.measured, &mut |_| {}) {
             self.blame(session, cells, &error);

@@ -1,24 +1,27 @@
 //! Looking once more at variants that were timed, on the data and in the memory that they were timed on.
 
 use super::Reason;
-use super::compare::{Limits, compare};
-use super::exercise::{Expected, all_outputs, root_mean_square};
-use super::gate::{Callable, Called, Gate, Subject, digest_of, results_of};
-use super::memory::{MANY_ELEMENTS, Pace};
+use super::compare::compare;
+use super::exercise::{Expected, all_outputs};
+use super::gate::{Callable, Gate, Subject, digest_of, results_of};
+use super::memory::MANY_ELEMENTS;
 use crate::kernel::{
     Caller, Calls, CellData, Fault, InPlace, Returned, Routine, VariantEntry, guard,
 };
 use crate::plan::Size;
 use crate::value::{Draw, Fingerprint, Poison};
 
-/// How far the seed of other inputs is from that of those that rows are timed on.
-const OTHERS: u64 = 2;
+/// Added to the seed for inputs that rows are not timed on.
+const OTHER_SEED: u64 = 2;
 
-/// A result is taken for that of other inputs when it is so far off, relative to its magnitude.
-const FAR_OFF: f64 = 1e-3;
+/// Results that are so far apart, relative to their magnitude, are not of the same inputs: rounding moves none as far.
+const FAR_OFF: f64 = 1e-2;
 
-/// How often times on new inputs are taken again before a variant is said to keep answers; an even number leaves the data as it is.
-const TRIES: usize = 2;
+/// Elements of an output that are compared: a kept answer is wrong in most of them.
+const MOST_COMPARED: usize = 4096;
+
+/// Calls on new inputs, and on those of the call before, of which the fastest are compared; an even number.
+const TIMED_CALLS: usize = 2;
 
 /// A variant with the data that it was timed on.
 pub struct Timed<'a> {
@@ -58,14 +61,6 @@ impl<'a> Candidate<'a> {
     fn callable(self) -> Callable<'a> {
         (self.routine, self.caller)
     }
-}
-
-/// Other inputs than rows were timed on.
-pub struct Others {
-    /// They, or those that they were exchanged with.
-    pub data: Box<dyn CellData>,
-    /// What should come out of them.
-    expected: Expected,
 }
 
 /// What one more sample gave on the data that a variant was timed on.
@@ -166,86 +161,68 @@ impl Gate {
         }
     }
 
-    /// Other inputs of a size than rows were timed on, with what a row makes of them in memory of their own; none where that tells
-    /// nothing. `data` is what the row was timed on.
-    pub fn others(
-        &self,
-        of: Candidate<'_>,
-        size: &Size,
-        data: &mut dyn CellData,
-    ) -> Result<Option<Others>, Reason> {
-        let mut others = self.source.drawn(Draw::of(self.seed.wrapping_add(OTHERS)), size)?;
-        let parts = |data: &mut dyn CellData| {
-            let called = self.call(of.callable(), data, Poison::First)?;
-            Ok::<_, Reason>(all_outputs(data, called.returned).parts)
-        };
-        // The row has seen its own inputs last, as all others have; sums of few numbers may be near zero by chance.
-        let (parts, own) = (parts(others.as_mut())?, parts(data)?);
-        let is_finite = parts.iter().flatten().all(|element| element.is_finite());
-        if !is_finite || parts.iter().all(Vec::is_empty) || own == parts {
-            return Ok(None);
-        }
-        let scale =
-            |(own, part): (&Vec<f64>, &Vec<f64>)| root_mean_square(own).max(root_mean_square(part));
-        let scales = own.iter().zip(&parts).map(scale).collect();
-        let expected = Expected { parts, scales, spread: None };
-        Ok(Some(Others { data: others, expected }))
+    /// Inputs of a size that rows were not timed on.
+    pub fn other_inputs(&self, size: &Size) -> Result<Box<dyn CellData>, Reason> {
+        self.source.drawn(Draw::of(self.seed.wrapping_add(OTHER_SEED)), size)
     }
 
-    /// Calls a variant, in the memory that it was timed on, with other inputs: once while they are new, and once more. `others` has
-    /// them or the inputs that the variant was timed on, which are exchanged.
-    pub fn calls_on_others(
+    /// Some results of a row on other inputs in other memory than it was timed on. It has seen its own inputs last.
+    pub fn call_elsewhere(
         &self,
         of: Candidate<'_>,
-        size: &Size,
         data: &mut dyn CellData,
-        others: &mut Others,
+        others: &mut dyn CellData,
+    ) -> Result<Vec<Vec<f64>>, Reason> {
+        let called = self.call(of.callable(), others, Poison::First).map_err(after_timing)?;
+        let results = some_of(all_outputs(others, called.returned).parts);
+        self.call(of.callable(), data, Poison::First).map_err(after_timing)?;
+        Ok(results)
+    }
+
+    /// Calls a row on other inputs in the memory that it was timed on. `known` is what it gave for them in other memory; `others` has
+    /// the inputs that it was timed on.
+    pub fn call_on_other_inputs(
+        &self,
+        of: Candidate<'_>,
+        [data, others]: [&mut dyn CellData; 2],
+        known: &[Vec<f64>],
     ) -> Result<(), Reason> {
+        let called = self.call(of.callable(), data, Poison::First).map_err(after_timing)?;
+        if are_far_apart(&some_of(all_outputs(data, called.returned).parts), known) {
+            return Err(after_timing(Reason::GivesOldResults));
+        }
+        let elements = data.size().iter().try_fold(1u64, |all, axis| all.checked_mul(*axis as u64));
+        if !of.caller.is_host() || elements < Some(MANY_ELEMENTS) {
+            return Ok(());
+        }
         let subject = Subject { variant: of.variant, callable: of.callable() };
-        let called = self.called_when_ready(subject, data)?;
-        let new = called.seconds;
-        let Others { data: other, expected } = others;
-        // Kept answers are far off, and so may these be: what is expected is no reference's.
-        let wide = |limits: Limits| match limits.roundoff() {
-            0.0 => limits,
-            _ => limits.at_least(FAR_OFF.max(4.0 * limits.usual())),
-        };
-        let limits = self.limits(of.variant, &called.roundoffs, expected, size);
-        let limits: Vec<Limits> = limits.into_iter().map(wide).collect();
-        let outputs = all_outputs(data, called.returned);
-        let errors = compare(self.kernel.outputs, &outputs.parts, expected, &limits);
-        let remembers = |reason| after_timing(Reason::Remembers { reason: Box::new(reason) });
-        let errors = errors.map_err(remembers)?;
-        if !errors.pass() {
-            return Err(remembers(Reason::Inexact { errors: errors.into() }));
+        match self.kept_answers(subject, [data, others], TIMED_CALLS) {
+            Some(pace) => Err(after_timing(pace.reason())),
+            None => Ok(()),
         }
-        if !of.caller.is_host() || size.product() < Some(MANY_ELEMENTS) {
-            return Ok(());
-        }
-        let seen = self.called_when_ready(subject, data)?.seconds;
-        let pace = Pace { new, seen };
-        if !pace.keeps_answers() {
-            return Ok(());
-        }
-        // Anything may disturb a call.
-        let mut keeps_answers = true;
-        for _ in 0..TRIES {
-            data.exchange(self.kernel.in_place != InPlace::No, other.as_mut());
-            let [new, seen] = [(); 2].map(|()| self.called_when_ready(subject, data));
-            keeps_answers &= Pace { new: new?.seconds, seen: seen?.seconds }.keeps_answers();
-        }
-        if keeps_answers { Err(after_timing(pace.reason())) } else { Ok(()) }
     }
+}
 
-    /// A call on poisoned outputs, with all data in the caches as far as it fits.
-    fn called_when_ready(
-        &self,
-        subject: Subject<'_>,
-        data: &mut dyn CellData,
-    ) -> Result<Called, Reason> {
-        self.prepare(data, Poison::First);
-        data.read();
-        self.wake(subject);
-        self.call_as_is(subject.callable, data, Poison::First).map_err(after_timing)
-    }
+/// Some elements of all results.
+fn some_of(parts: Vec<Vec<f64>>) -> Vec<Vec<f64>> {
+    let some = |part: Vec<f64>| {
+        let step = part.len().div_ceil(MOST_COMPARED).max(1);
+        part.into_iter().step_by(step).collect()
+    };
+    parts.into_iter().map(some).collect()
+}
+
+/// Whether some results cannot be of the same inputs.
+fn are_far_apart(results: &[Vec<f64>], known: &[Vec<f64>]) -> bool {
+    let is_far = |(results, known): (&Vec<f64>, &Vec<f64>)| {
+        let (mut difference, mut magnitude) = (0.0, 0.0);
+        for (result, known) in results.iter().zip(known) {
+            if result.is_finite() && known.is_finite() {
+                difference += (result - known).powi(2);
+                magnitude += known.powi(2);
+            }
+        }
+        results.len() != known.len() || difference > FAR_OFF.powi(2) * magnitude
+    };
+    results.len() != known.len() || results.iter().zip(known).any(is_far)
 }

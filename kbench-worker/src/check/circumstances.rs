@@ -72,22 +72,23 @@ impl Gate {
             return Ok(());
         }
         for size in of_regimes {
-            check.coverage.exchanged |= self.check_exchange(subject, size, tell)?;
+            let exchanged = self.check_exchange(subject, size, tell);
+            check.coverage.exchanged |= unless_declined(exchanged)?;
         }
         if is_deterministic {
-            check.coverage.repeated = self.check_repetition(subject, small, tell)?;
+            check.coverage.repeated = unless_declined(self.check_repetition(subject, small, tell))?;
         }
         if !is_host {
             return Ok(());
         }
         for size in [small, large] {
-            check.coverage.guarded |= self.check_pages(subject, size, tell)?;
+            check.coverage.guarded |= unless_declined(self.check_pages(subject, size, tell))?;
         }
         if subject.variant.backend == Backend::Parallel {
-            check.coverage.pools = self.check_pools(subject, large, tell)?;
+            check.coverage.pools = unless_declined(self.check_pools(subject, large, tell))?;
         }
         if subject.variant.is_reentrant {
-            check.coverage.at_once = self.check_at_once(subject, small, tell)?;
+            check.coverage.at_once = unless_declined(self.check_at_once(subject, small, tell))?;
         }
         Ok(())
     }
@@ -292,6 +293,14 @@ impl Gate {
             false => limits,
         });
         widened.collect()
+    }
+}
+
+/// A check at a size that a variant declines was not made.
+fn unless_declined<T: Default>(outcome: Result<T, Box<Wrong>>) -> Result<T, Box<Wrong>> {
+    match outcome {
+        Err(wrong) if wrong.is_declined() => Ok(T::default()),
+        outcome => outcome,
     }
 }
 

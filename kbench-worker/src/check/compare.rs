@@ -84,11 +84,6 @@ impl Limits {
         Limits { floor, ..self }
     }
 
-    /// For the norm of well-conditioned results.
-    pub(super) fn usual(&self) -> f64 {
-        self.norm(0.0)
-    }
-
     pub(super) fn roundoff(&self) -> f64 {
         self.roundoff
     }
@@ -148,7 +143,7 @@ fn sum_share(roundoff: f64) -> f64 {
 ///
 /// Exact types (u = 0) must agree exactly.
 pub fn default_tolerance(roundoff: f64, terms: f64) -> f64 {
-    Limits::of(roundoff, terms, 0.0).usual()
+    Limits::of(roundoff, terms, 0.0).norm(0.0)
 }
 
 /// Distance between a result and what it should be, for the output that is furthest off.

@@ -265,7 +265,7 @@ pub(super) fn all_outputs(data: &dyn CellData, returned: Returned) -> Outputs {
 }
 
 /// Of the finite elements.
-pub(super) fn root_mean_square(elements: &[f64]) -> f64 {
+fn root_mean_square(elements: &[f64]) -> f64 {
     let finite = || elements.iter().filter(|element| element.is_finite());
     // Squares of the largest numbers overflow, and those of the smallest underflow.
     let largest = finite().fold(0.0f64, |largest, element| largest.max(element.abs()));

@@ -125,6 +125,14 @@ pub(super) fn results_of(outputs: u64, returned: u64) -> u64 {
     outputs ^ returned.rotate_left(17)
 }
 
+/// Gives data fresh outputs, which are poisoned unless they are read.
+pub(super) fn prepare(kernel: &KernelEntry, data: &mut dyn CellData, poison: Poison) {
+    data.reset();
+    if kernel.in_place == InPlace::No {
+        data.poison(poison);
+    }
+}
+
 /// Threads that are more than before, and do not end by themselves in a moment.
 fn threads_left_since(before: usize) -> usize {
     let start = Instant::now();
@@ -515,10 +523,7 @@ impl Gate {
     }
 
     pub(super) fn prepare(&self, data: &mut dyn CellData, poison: Poison) {
-        data.reset();
-        if self.kernel.in_place == InPlace::No {
-            data.poison(poison);
-        }
+        prepare(self.kernel, data, poison);
     }
 
     /// What results depend on, at sizes at which the kernel is defined.

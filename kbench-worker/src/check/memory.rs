@@ -6,10 +6,11 @@ use std::time::{Duration, Instant};
 use super::compare::compare;
 use super::exercise::{Exercise, Expected, Trial, all_outputs};
 use super::gate::{Called, Gate, Subject};
+use super::sensitivity::{alter, real_arrays};
 use super::{Circumstance, Part, Reason, Tell, Wrong};
 use crate::kernel::{Backend, CellData, InPlace, VariantEntry};
 use crate::plan::Size;
-use crate::value::{Draw, Pages, Poison, Side};
+use crate::value::{Draw, Pages, Poison, Side, SplitMix};
 
 /// Calls that are made with the same input, and the time that they may take.
 const CALLS: usize = 1_100;
@@ -25,18 +26,19 @@ pub(super) const MANY_ELEMENTS: u64 = 20_000;
 const KEPT_RATIO: f64 = 4.0;
 const KEPT_SECONDS: f64 = 20e-6;
 
-/// Calls of which the fastest is taken; an even number leaves the data as it was.
+/// Calls of which the fastest are compared, and how often that is tried.
 const TIMED_CALLS: usize = 6;
+const TRIES: usize = 3;
 
 /// The time of a call on inputs that were not there before, and of one on those of the call before.
 pub(super) struct Pace {
-    pub(super) new: f64,
-    pub(super) seen: f64,
+    new: f64,
+    seen: f64,
 }
 
 impl Pace {
     /// Whether the work is not done when the inputs were seen before.
-    pub(super) fn keeps_answers(&self) -> bool {
+    fn keeps_answers(&self) -> bool {
         self.new >= KEPT_RATIO * self.seen && self.new - self.seen >= KEPT_SECONDS
     }
 
@@ -44,6 +46,13 @@ impl Pace {
         let words = |seconds: f64| format!("{:.3} µs", seconds * 1e6);
         Reason::KeepsAnswers { new: words(self.new), seen: words(self.seen) }
     }
+}
+
+/// A number that another one of its array was put in the place of.
+struct Replaced {
+    array: usize,
+    index: usize,
+    before: f64,
 }
 
 /// Data that has some of the first inputs' numbers, and what should come out of it.
@@ -119,51 +128,82 @@ impl Gate {
                 return Ok(false);
             }
             let outcome = compared(data, of_other);
-            data.exchange(outputs, other.as_mut());
+            let is_back = data.exchange(outputs, other.as_mut());
             outcome?;
+            if !is_back {
+                return Ok(false);
+            }
             compared(data, expected)?;
         }
-        if trial.size.product() >= Some(MANY_ELEMENTS) && subject.callable.1.is_host() {
-            self.time_new_inputs(subject, [data, other.as_mut()])?;
+        let is_long = trial.size.product() >= Some(MANY_ELEMENTS);
+        if is_long && subject.callable.1.is_host() {
+            let pace = self.kept_answers(subject, [data, other.as_mut()], TIMED_CALLS);
+            return pace.map_or(Ok(true), |pace| Err(pace.reason()));
         }
         Ok(true)
     }
 
-    /// Whether calls on new inputs take far longer than on those of the call before.
-    fn time_new_inputs(
+    /// Times of calls on new inputs and on those of the call before, if these show that answers are kept. `calls` is an even number,
+    /// so that the data is as it was afterwards.
+    pub(super) fn kept_answers(
         &self,
         subject: Subject<'_>,
         [data, other]: [&mut dyn CellData; 2],
-    ) -> Result<(), Reason> {
-        // Twice, for anything may disturb a call.
-        for attempt in [1, 2] {
+        calls: usize,
+    ) -> Option<Pace> {
+        let mut random = SplitMix(0x6e65_7720_696e);
+        let mut last = None;
+        // Anything may disturb a call.
+        for _ in 0..TRIES {
+            let mut replaced = Vec::new();
             let mut pace = Pace { new: f64::INFINITY, seen: f64::INFINITY };
-            for _ in 0..TIMED_CALLS {
-                data.exchange(self.kernel.in_place != InPlace::No, other);
+            for _ in 0..calls {
+                match self.replace_number(data, &mut random) {
+                    Some(number) => replaced.push(number),
+                    // Inputs without real numbers may be indices.
+                    None => _ = data.exchange(self.kernel.in_place != InPlace::No, other),
+                }
                 for fastest in [&mut pace.new, &mut pace.seen] {
-                    let called = self.call_ready(subject, data)?;
-                    *fastest = called.seconds.min(*fastest);
+                    // A number in another place may break what the kernel relies on.
+                    let seconds = self.call_ready(subject, data).map_or(0.0, |c| c.seconds);
+                    *fastest = seconds.min(*fastest);
                 }
             }
+            for Replaced { array, index, before } in replaced.into_iter().rev() {
+                alter(&self.source, data, array, index, &|_| before);
+            }
             if !pace.keeps_answers() {
-                return Ok(());
+                return None;
             }
-            if attempt == 2 {
-                return Err(pace.reason());
-            }
+            last = Some(pace);
         }
-        Ok(())
+        last
     }
 
-    /// A call whose outputs are fresh and whose threads are awake.
+    /// Puts another number of the same array in the place of a number, so that the inputs are new; none where no array has real
+    /// numbers.
+    fn replace_number(&self, data: &mut dyn CellData, random: &mut SplitMix) -> Option<Replaced> {
+        let lengths = real_arrays(&self.source, data);
+        let (array, length) = lengths.into_iter().enumerate().max_by_key(|(_, length)| *length)?;
+        if length < 2 {
+            return None;
+        }
+        let [index, other] = [(); 2].map(|()| random.below(length as u64) as usize);
+        let other = alter(&self.source, data, array, other, &|number| number);
+        let before = alter(&self.source, data, array, index, &|_| other);
+        Some(Replaced { array, index, before })
+    }
+
+    /// A call on fresh outputs, with all data in the caches as far as it fits, and with threads that are awake.
     fn call_ready(&self, subject: Subject<'_>, data: &mut dyn CellData) -> Result<Called, Reason> {
-        data.reset();
+        self.prepare(data, Poison::First);
+        data.read();
         self.wake(subject);
         self.call_as_is(subject.callable, data, Poison::First)
     }
 
     /// Wakes the threads that a variant uses: that would take a part of the next call.
-    pub(super) fn wake(&self, subject: Subject<'_>) {
+    fn wake(&self, subject: Subject<'_>) {
         if subject.variant.backend == Backend::Parallel {
             subject.callable.1.on_all_threads(&|| ());
         }

@@ -19,7 +19,7 @@ mod stage;
 mod tests;
 mod threads;
 
-pub use after_timing::{Candidate, Others, Repeated, Timed, plain_digest};
+pub use after_timing::{Candidate, Repeated, Timed, plain_digest};
 pub use awkward::awkward_sizes;
 pub use compare::{ErrorFigures, WorstElement, default_tolerance};
 pub use exercise::Expected;
@@ -495,6 +495,11 @@ pub enum Reason {
         /// What is wrong with it.
         reason: Box<Reason>,
     },
+    /// The same result for other inputs in the same memory, and the right one in other memory.
+    #[error(
+        "its result for other inputs is not what it gives for them in other memory: it keeps what it has seen"
+    )]
+    GivesOldResults,
     /// Another result after many calls.
     #[error("call {call} on the same input gives another result than those before it")]
     Sporadic {

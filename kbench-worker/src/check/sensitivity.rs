@@ -250,7 +250,10 @@ fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<O
             let [index, other] = [(); 2].map(|()| random.below(*length as u64) as usize);
             // Another number of the same array is one that the author's inputs may hold.
             let other = alter(source, data, array, other, &|number| number);
-            let change = |number: f64| if number == other { 0.5 * number } else { other };
+            let change = |number: f64| match number == other {
+                true => 0.1 - 1.5 * number,
+                false => other,
+            };
             let before = alter(source, data, array, index, &change);
             let changed = guarded_outputs(source, data);
             alter(source, data, array, index, &|_| before);
@@ -273,7 +276,7 @@ fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<O
 }
 
 /// Lengths of the arrays of inputs; 0 for those of whole numbers, which may be indices.
-fn real_arrays(source: &Source, data: &mut dyn CellData) -> Vec<usize> {
+pub(super) fn real_arrays(source: &Source, data: &mut dyn CellData) -> Vec<usize> {
     let mut lengths = Vec::new();
     data.each_input(reads_outputs(source), &mut |numbers| {
         lengths.push(if numbers.roundoff() > 0.0 { numbers.length() } else { 0 });
@@ -282,7 +285,7 @@ fn real_arrays(source: &Source, data: &mut dyn CellData) -> Vec<usize> {
 }
 
 /// Changes one number of one array; gives what it was.
-fn alter(
+pub(super) fn alter(
     source: &Source,
     data: &mut dyn CellData,
     array: usize,

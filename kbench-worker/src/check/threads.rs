@@ -1,14 +1,17 @@
 //! Kernels on other threads than usual: in pools of other sizes, and in several calls at once.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
 use super::compare::compare;
 use super::exercise::{Exercise, Expected, Trial, all_outputs};
-use super::gate::{Gate, Subject};
+use super::gate::{Gate, Subject, prepare, results_of};
 use super::{Circumstance, Part, Reason, Tell, Wrong};
-use crate::kernel::{Caller, Fault, InPlace, Outputs, guard};
+use crate::gauge::uncounted;
+use crate::kernel::{Caller, Fault, Outputs, guard};
 use crate::plan::Size;
 use crate::value::{Poison, Regime};
 
@@ -117,22 +120,19 @@ impl Gate {
         expected: [&Expected; 2],
     ) -> Result<(), Reason> {
         let (kernel, implementation) = (self.kernel, subject.variant.implementation);
-        let in_place = kernel.in_place != InPlace::No;
-        let begin = Barrier::new(CALLERS);
+        let can_begin = AtomicBool::new(false);
         let call = |trial: &Trial| -> Result<Vec<OfCall>, Fault> {
-            let data = guard(|| kernel.definition.data(&trial.size.values, trial.seed));
-            // All of them wait for each other, whatever happens to one.
-            begin.wait();
-            let (mut data, routine) = (data?, implementation.routine());
+            let mut data = guard(|| kernel.definition.data(&trial.size.values, trial.seed))?;
+            let routine = implementation.routine();
             let (mut known, mut results) = (HashSet::new(), Vec::new());
+            while !can_begin.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
             let begun = Instant::now();
             while begun.elapsed() < TIME_AT_ONCE && results.len() < MOST_RESULTS {
-                data.reset();
-                if !in_place {
-                    data.poison(Poison::First);
-                }
+                prepare(kernel, data.as_mut(), Poison::First);
                 let returned = guard(|| routine.call(data.as_mut(), &Caller::Outside)).flatten()?;
-                if known.insert(data.writes_fingerprint() ^ returned.fingerprint.rotate_left(17)) {
+                if known.insert(results_of(data.writes_fingerprint(), returned.fingerprint)) {
                     let roundoffs = [data.roundoffs(), returned.roundoffs.clone()].concat();
                     results.push((all_outputs(data.as_ref(), returned), roundoffs));
                 }
@@ -140,10 +140,16 @@ impl Gate {
             Ok(results)
         };
         let results = std::thread::scope(|scope| {
-            let call = &call;
-            let callers: Vec<_> =
-                (0..CALLERS).map(|i| scope.spawn(move || call(&trials[i % 2]))).collect();
-            let join = |caller: std::thread::ScopedJoinHandle<'_, _>| {
+            // Where a thread cannot be had, the others are enough.
+            let callers: Vec<_> = (0..CALLERS)
+                .filter_map(|caller| {
+                    let (call, trial) = (&call, &trials[caller % 2]);
+                    let call = move || uncounted(|| call(trial));
+                    std::thread::Builder::new().spawn_scoped(scope, call).ok()
+                })
+                .collect();
+            can_begin.store(true, Ordering::Relaxed);
+            let join = |caller: ScopedJoinHandle<'_, _>| {
                 caller.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
             callers.into_iter().map(join).collect::<Result<Vec<Vec<OfCall>>, Fault>>()

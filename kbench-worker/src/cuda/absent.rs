@@ -13,7 +13,7 @@ pub fn devices() -> Result<Vec<DeviceInfo>, Unavailable> {
 }
 
 /// An element of arrays in device memory: a number, an array of numbers, or a struct of them with `#[repr(C)]` and
-/// `#[operand(upload)]`.
+/// `#[operand(element)]`, which is the only way to implement it that also holds without the feature `run` of kbench.
 ///
 /// # Safety
 ///

@@ -13,7 +13,8 @@ use crate::value::{F8E4M3, F8E5M2, Fingerprint, Operand};
 ///
 /// Vectors of numbers become [`DeviceSlice`]s, also those of arrays of numbers; numbers stay numbers, and a tuple becomes the
 /// tuple of what its members become. A struct with `#[derive(kbench::Operand)]` and `#[operand(upload)]` becomes the tuple of what
-/// its fields become. With `#[repr(C)]` as well it may be an element: a vector of such structs becomes a [`DeviceSlice`] of them.
+/// its fields become. With `#[repr(C)]` and `#[operand(element)]` it is an element: a vector of such structs becomes a [`DeviceSlice`] of
+/// them.
 ///
 /// For another form on the device, name what a struct becomes and copy its parts:
 ///
@@ -50,8 +51,8 @@ use crate::value::{F8E4M3, F8E5M2, Fingerprint, Operand};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be uploaded to a device",
     note = "vectors and single values of the element types can",
-    note = "for a struct of your own, `#[operand(upload)]` beside `#[derive(kbench::Operand)]` uploads its fields; for vectors of it, \
-            it needs `#[repr(C)]`, too"
+    note = "for a struct of your own, `#[operand(upload)]` beside `#[derive(kbench::Operand)]` uploads its fields; for \
+            vectors of it, `#[operand(element)]` and `#[repr(C)]` make it an element"
 )]
 pub trait Upload: Operand + Clone {
     /// Its form on the device.

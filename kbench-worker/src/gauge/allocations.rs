@@ -156,9 +156,17 @@ pub fn count<R>(code: impl FnOnce() -> R) -> (R, Option<Allocations>) {
 
 /// [`count`] of code that returns nothing: compiled once, however many kernels there are.
 pub(crate) fn count_once(code: &mut dyn FnMut()) -> Option<Allocations> {
-    let section = is_installed().then(Section::open);
+    let section = (is_installed() && !UNCOUNTED.get()).then(Section::open);
     code();
     section.map(Section::close)
+}
+
+/// Runs code in which this thread counts nothing, so that it waits for no other one.
+pub(crate) fn uncounted<R>(code: impl FnOnce() -> R) -> R {
+    let before = UNCOUNTED.replace(true);
+    let result = code();
+    UNCOUNTED.set(before);
+    result
 }
 
 /// Whether a section is open. All that a request looks at while none is.
@@ -171,6 +179,8 @@ static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 thread_local! {
     /// Whether this thread opened the section: waiting for it would have no end.
     static OPENED_HERE: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread opens no section.
+    static UNCOUNTED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The figures of a section in the making.

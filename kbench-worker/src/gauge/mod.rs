@@ -22,6 +22,6 @@ mod counters;
 )]
 mod perf;
 
-pub(crate) use allocations::count_once;
 pub use allocations::{Allocations, Allocator, count, is_installed};
+pub(crate) use allocations::{count_once, uncounted};
 pub use counters::{CounterFigures, Counters, Unavailable};

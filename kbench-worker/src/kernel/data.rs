@@ -294,9 +294,11 @@ impl<K: Kernel> CellData for Data<K> {
     fn exchange(&mut self, outputs: bool, other: &mut dyn CellData) -> bool {
         let other = typed::<K>(other);
         let lengths = |of: &Self| -> Vec<usize> {
-            of.output_addresses().iter().map(ExactSizeIterator::len).collect()
+            let mut ranges = Vec::new();
+            of.initial.addresses(&mut ranges);
+            ranges.iter().map(ExactSizeIterator::len).collect()
         };
-        // How many results there are may depend on the inputs.
+        // How much room there is for results may depend on the inputs.
         if lengths(self) != lengths(other) {
             return false;
         }

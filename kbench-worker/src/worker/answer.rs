@@ -50,6 +50,8 @@ pub struct Worker<'r> {
     inside: f64,
     /// Seconds of the current request that went into calibration.
     calibration_seconds: f64,
+    /// Bytes that data may take.
+    pub(super) memory: usize,
     /// Who looks at the clock while user code runs.
     pub(super) vigil: Vigil,
     /// What rows have taken of the memory.
@@ -81,6 +83,7 @@ impl<'r> Worker<'r> {
             calibrations: Vec::new(),
             inside: 0.0,
             calibration_seconds: 0.0,
+            memory: 0,
             vigil,
             ledger: Ledger::new(memory),
             _heap_shift: Vec::new(),
@@ -164,7 +167,7 @@ impl<'r> Worker<'r> {
         let kernels = cells.iter().map(|cell| names.find(cell)).collect::<Result<Vec<_>, _>>()?;
         summon(&kernels, cells);
         start_global_pool(&kernels, cells);
-        self.seed = *seed;
+        (self.seed, self.memory) = (*seed, *memory);
         self.order = Order::new(*order_seed, *launch);
         self.pools = Pools::default();
         self.devices.choose(device);

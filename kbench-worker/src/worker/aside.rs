@@ -4,7 +4,7 @@ use super::Worker;
 use super::answer::{Say, announce, failed, leaking};
 use super::block::sample;
 use super::calibrate::RowCalibration;
-use super::devices::Workshop;
+use super::devices::{Devices, Workshop};
 use super::protocol::{FailedRow, InspectedRow, Place, Reply};
 use super::subject::{Subject, SubjectRow, TimedOutputs};
 use crate::check::{Expected, Gate, Reason, Timed};
@@ -18,10 +18,7 @@ impl Worker<'_> {
     pub(super) fn recheck(&mut self, say: &mut Say<'_>) {
         for (cell, subject) in self.subjects.iter_mut().enumerate() {
             let Some(subject) = subject else { continue };
-            let own_function = subject.own_function;
-            let is_device = own_function.is_some_and(|own| own.implementation.is_device());
-            let device = if is_device { self.devices.caller(Mode::Hot).ok() } else { None };
-            let gate = Gate::new(subject.kernel, own_function, self.seed).with_device(device);
+            let gate = gate_of(subject, self.seed, &mut self.devices);
             let mut review = CellReview { gate, expected: None, right: Vec::new(), reads: None };
             for row in 0..subject.rows.len() {
                 let Some(calibration) = self.calibrations[cell][row] else { continue };
@@ -40,15 +37,9 @@ impl Worker<'_> {
                 self.ledger.note((cell, row));
                 if let Err(reason) = found {
                     review.reads = None;
-                    let fault = reason.fault();
-                    let ends = self.devices.lost().is_some() || fault.is_some_and(Fault::ends);
-                    say(match fault {
-                        Some(declined @ Fault::Declined(_)) => failed(cell, row, declined, ends),
-                        _ => {
-                            let failure = reason.to_string();
-                            Reply::Failed(FailedRow { cell, row: Some(row), failure, ends })
-                        }
-                    });
+                    let is_end = reason.fault().is_some_and(Fault::ends);
+                    let ends = self.devices.lost().is_some() || is_end;
+                    say(refused((cell, row), &reason, ends));
                     if ends {
                         return;
                     }
@@ -149,6 +140,25 @@ impl Worker<'_> {
                 }
                 say(Reply::Called);
             }
+        }
+    }
+}
+
+/// The rules by which results of a subject are compared.
+pub(super) fn gate_of(subject: &Subject, seed: u64, devices: &mut Devices) -> Gate {
+    let own_function = subject.own_function;
+    let is_device = own_function.is_some_and(|own| own.implementation.is_device());
+    let device = if is_device { devices.caller(Mode::Hot).ok() } else { None };
+    Gate::new(subject.kernel, own_function, seed).with_device(device)
+}
+
+/// What is said of a row that is not right any more.
+pub(super) fn refused((cell, row): (usize, usize), reason: &Reason, ends: bool) -> Reply {
+    match reason.fault() {
+        Some(declined @ Fault::Declined(_)) => failed(cell, row, declined, ends),
+        _ => {
+            let failure = reason.to_string();
+            Reply::Failed(FailedRow { cell, row: Some(row), failure, ends })
         }
     }
 }

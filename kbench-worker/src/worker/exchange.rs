@@ -1,106 +1,131 @@
 //! Other inputs for rows that were timed: a row that keeps what it has seen is found in the process that timed it.
 
-use std::time::Duration;
+use std::time::Instant;
 
 use super::Worker;
-use super::answer::{Say, announce, failed};
+use super::answer::{Say, announce};
+use super::aside::{gate_of, refused};
 use super::devices::Workshop;
-use super::protocol::{FailedRow, Place, Reply};
-use super::subject::{Callable, Subject};
-use crate::check::{Candidate, Gate, Reason};
-use crate::kernel::{Fault, InPlace, Mode};
+use super::protocol::{Place, Reply};
+use super::subject::{Callable, Subject, SubjectRow};
+use crate::check::{Candidate, Reason};
+use crate::kernel::{Fault, InPlace};
 
-/// Seconds that data of a gibibyte takes.
+/// Seconds that making a gibibyte of data takes, and going over it as often as for a row.
 const MAKING: f64 = 1.0;
+const GOING_OVER: f64 = 2.0;
 
 /// Calls of every row, as long as nothing is suspicious.
-const CALLS: f64 = 3.0;
+const CALLS: f64 = 7.0;
+
+/// Data is made once more, and results are looked at: cells that take more of the memory for data than this are left out.
+const LARGEST_SHARE: usize = 4;
 
 impl Worker<'_> {
     /// Gives cells other inputs, in random order and for about as long as asked for. Nothing is measured after it.
     pub(super) fn exchange(&mut self, seconds: f64, say: &mut Say<'_>) {
         let mut left = seconds;
         for cell in self.order.permutation(self.subjects.len()) {
-            let cost = self.cost_of_exchange(cell);
+            let Some(cost) = self.cost_of_exchange(cell) else { continue };
             // What takes longer than there is time for has its turn in some of the launches.
-            if cost <= 0.0 || !self.order.is_true(left / cost) {
+            if !self.order.is_true(left / cost) {
                 continue;
             }
-            left -= cost;
-            if self.exchange_cell(cell, say) || self.vigil.is_stopping() {
+            let begun = Instant::now();
+            self.exchange_cell(cell, say);
+            left -= begun.elapsed().as_secs_f64();
+            if self.devices.lost().is_some() || self.vigil.is_stopping() {
                 return;
             }
         }
     }
 
-    /// Seconds that the exchange of a cell takes; 0 where there is nothing to exchange.
-    fn cost_of_exchange(&self, cell: usize) -> f64 {
-        let Some(subject) = &self.subjects[cell] else { return 0.0 };
-        let calls = self.calibrations[cell].iter().flatten();
-        let calls = calls.map(|calibration| CALLS * calibration.estimate * 1e-9).sum::<f64>();
-        calls + MAKING * subject.bytes() as f64 / (1u64 << 30) as f64
+    /// Seconds that the exchange of a cell takes; none where it has none.
+    fn cost_of_exchange(&self, cell: usize) -> Option<f64> {
+        let subject = self.subjects[cell].as_ref()?;
+        if subject.bytes() > self.memory / LARGEST_SHARE {
+            return None;
+        }
+        let calibrations = self.calibrations[cell].iter().flatten();
+        let (rows, calls) = calibrations.fold((0.0, 0.0), |(rows, calls), calibration| {
+            (rows + 1.0, calls + CALLS * calibration.estimate * 1e-9)
+        });
+        let gibibytes = subject.bytes() as f64 / (1u64 << 30) as f64;
+        Some(calls + (MAKING + GOING_OVER * rows) * gibibytes)
     }
 
-    /// Exchanges the inputs of one cell, and calls its rows; gives whether the process is of no use any more.
-    fn exchange_cell(&mut self, cell: usize, say: &mut Say<'_>) -> bool {
-        let Some(subject) = &mut self.subjects[cell] else { return false };
-        let is_device = subject.own_function.is_some_and(|own| own.implementation.is_device());
-        let device = if is_device { self.devices.caller(Mode::Hot).ok() } else { None };
-        let gate = Gate::new(subject.kernel, subject.own_function, self.seed).with_device(device);
-        let rows: Vec<usize> = (0..subject.rows.len())
-            .filter(|row| self.calibrations[cell][*row].is_some() && subject.is_exchangeable(*row))
-            .collect();
-        // The kernel's own function tells what should come out.
-        let Some(first) = rows.iter().copied().max_by_key(|row| subject.rows[*row].variant.is_base)
-        else {
-            return false;
-        };
-        let in_place = subject.kernel.in_place != InPlace::No;
-        let Subject { size, data, rows: subject_rows, .. } = subject;
+    /// Exchanges the inputs of one cell, and calls its rows, until one fails.
+    fn exchange_cell(&mut self, cell: usize, say: &mut Say<'_>) {
+        let Some(subject) = &mut self.subjects[cell] else { return };
+        let gate = gate_of(subject, self.seed, &mut self.devices);
+        let Subject { kernel, size, data, rows, .. } = subject;
         let data = data.as_mut();
-        let candidate = |row: usize| {
-            let row = &subject_rows[row];
-            let Callable { routine, caller } = row.callable.as_ref().ok()?;
-            Some(Candidate { variant: row.variant, routine: routine.as_ref(), caller })
-        };
-        let Some(of_first) = candidate(first) else { return false };
-        let cost =
-            |row: usize| self.calibrations[cell][row].map_or(Duration::ZERO, |c| c.sample_cost());
         announce(&self.vigil, Place { cell, row: None }, say);
-        let others = gate.others(of_first, size, data);
+        let others = gate.other_inputs(size);
         say(Reply::Called);
-        // What fails here has failed in a check, or will where it is called next.
-        let Ok(Some(mut others)) = others else { return self.devices.lost().is_some() };
-        if !data.exchange(in_place, others.data.as_mut()) {
-            return false;
-        }
-        for row in rows {
-            let Some(candidate) = candidate(row) else { continue };
+        let Ok(mut others) = others else { return };
+        let others = others.as_mut();
+        let mut call = |row: usize, made: &mut dyn FnMut() -> Result<(), Reason>| {
             let place = Place { cell, row: Some(row) };
             announce(&self.vigil, place, say);
-            self.vigil.watch_calls(place, cost(row));
-            let found = gate.calls_on_others(candidate, size, data, &mut others);
-            let Err(reason) = found else {
-                say(Reply::Called);
-                continue;
-            };
-            let ends = self.devices.lost().is_some();
-            if !matches!(reason.fault(), Some(Fault::Declined(_))) {
-                say(refused((cell, row), &reason, ends));
+            let expected = self.calibrations[cell][row].map(|c| c.sample_cost());
+            self.vigil.watch_calls(place, expected.unwrap_or_default());
+            let outcome = made();
+            match &outcome {
+                Err(reason) if !is_declined(reason) => {
+                    let is_end = reason.fault().is_some_and(Fault::ends);
+                    let ends = self.devices.lost().is_some() || is_end;
+                    say(refused((cell, row), reason, ends));
+                }
+                _ => say(Reply::Called),
             }
-            return ends;
+            outcome
+        };
+        let mut known = Vec::new();
+        let mut seen: Vec<&SubjectRow> = Vec::new();
+        for (index, row) in rows.iter().enumerate() {
+            // Modes of a device are ways of timing the same calls.
+            let is_device = row.variant.implementation.is_device();
+            let is_known = |other: &&SubjectRow| std::ptr::eq(other.variant, row.variant);
+            let is_measured = self.calibrations[cell][index].is_some();
+            let Some(candidate) = candidate(row).filter(|_| is_measured) else { continue };
+            if is_device && seen.iter().any(is_known) {
+                continue;
+            }
+            seen.push(row);
+            let mut results = Vec::new();
+            let outcome = call(index, &mut || {
+                results = gate.call_elsewhere(candidate, data, others)?;
+                Ok(())
+            });
+            match outcome {
+                Ok(()) => known.push((index, candidate, results)),
+                Err(reason) if is_declined(&reason) => {}
+                Err(_) => return,
+            }
         }
-        false
+        if !data.exchange(kernel.in_place != InPlace::No, others) {
+            return;
+        }
+        for (index, candidate, known) in known {
+            let outcome = call(index, &mut || {
+                gate.call_on_other_inputs(candidate, [&mut *data, &mut *others], &known)
+            });
+            if outcome.is_err_and(|reason| !is_declined(&reason)) {
+                return;
+            }
+        }
     }
 }
 
-/// What is said of a row that is wrong on other inputs.
-fn refused((cell, row): (usize, usize), reason: &Reason, ends: bool) -> Reply {
-    match reason.fault() {
-        Some(fault) => failed(cell, row, fault, ends),
-        None => {
-            let failure = reason.to_string();
-            Reply::Failed(FailedRow { cell, row: Some(row), failure, ends })
-        }
-    }
+/// A row that can be given other inputs: what another program has of the data does not change with it.
+fn candidate(row: &SubjectRow) -> Option<Candidate<'_>> {
+    let Callable { routine, caller } = row.callable.as_ref().ok()?;
+    let is_foreign = row.variant.implementation.foreign().is_some();
+    let routine = routine.as_ref();
+    (!is_foreign).then_some(Candidate { variant: row.variant, routine, caller })
+}
+
+fn is_declined(reason: &Reason) -> bool {
+    matches!(reason.fault(), Some(Fault::Declined(_)))
 }

@@ -89,12 +89,6 @@ impl Subject {
         Some(right)
     }
 
-    /// Whether a row can be given other inputs: what another program has of the data does not change with it.
-    pub(super) fn is_exchangeable(&self, row: usize) -> bool {
-        let SubjectRow { variant, callable, .. } = &self.rows[row];
-        callable.is_ok() && variant.implementation.foreign().is_none()
-    }
-
     /// Notes what the sample left in the outputs.
     pub(super) fn look_at(&mut self, row: usize, right: u64) {
         let Some(reads) = self.reads else { return };

@@ -16,7 +16,7 @@ struct Sparse {
 
 /// A particle of some mass.
 #[derive(Clone, Copy, Operand)]
-#[operand(upload)]
+#[operand(element)]
 #[repr(C)]
 struct Particle {
     position: [f32; 3],

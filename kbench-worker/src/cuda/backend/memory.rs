@@ -30,7 +30,7 @@ pub(super) fn guarded(bytes: usize) -> Option<usize> {
 pub(super) const PATTERN: u8 = 0xa7;
 
 /// An element of arrays in device memory: a number, an array of numbers, or a struct of them with `#[repr(C)]` and
-/// `#[operand(upload)]`.
+/// `#[operand(element)]`, which is the only way to implement it that also holds without the feature `run` of kbench.
 ///
 /// # Safety
 ///
