@@ -6,7 +6,7 @@
 #[test]
 fn every_mistake_has_its_message() {
     let cases = trybuild::TestCases::new();
-    for theme in ["options", "sizes", "inputs", "function", "variant", "dispatch"] {
+    for theme in ["options", "sizes", "inputs", "function", "variant", "dispatch", "operand"] {
         cases.compile_fail(format!("ui/{theme}/*.rs"));
     }
 }

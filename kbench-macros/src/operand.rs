@@ -118,12 +118,17 @@ fn upload(
         );
     }
     let of_upload = &bounds.where_clause;
+    let devices = types.iter().map(|kind| {
+        // The field's type is where an error belongs that it cannot be uploaded.
+        let span = Span::call_site().located_at(kind.span());
+        quote_spanned!(span=> <#kind as #krate::Upload>::Device)
+    });
     let gpu = quote!(gpu: &#krate::Gpu);
     let result = quote!(#krate::GpuResult<()>);
     Ok(quote! {
         #[automatically_derived]
         impl #parameters #krate::Upload for #name #arguments #of_upload {
-            type Device = (#(<#types as #krate::Upload>::Device,)*);
+            type Device = (#(#devices,)*);
 
             fn upload(&self, #gpu) -> #krate::GpuResult<Self::Device> {
                 let _ = &gpu;

@@ -33,6 +33,11 @@ fn number(x: &[f32], y: &mut [f32]) {
     y[0] = x[0];
 }
 
+#[kernel_bench(of = kernel, cuda, reentrant)]
+fn at_once(gpu: &Gpu, x: &DeviceSlice<f32>, y: &mut DeviceSlice<f32>) {
+    let _ = (gpu, x, y);
+}
+
 #[kernel_bench(of = "kernel")]
 fn text(x: &[f32], y: &mut [f32]) {
     y[0] = x[0];
