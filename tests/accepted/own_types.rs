@@ -64,7 +64,8 @@ struct Count(u64);
 struct Table<T: kbench::DeviceElement + kbench::Element> {
     rows: usize,
     values: Vec<T>,
-    edges: (Vec<[T; 2]>, [u32; 2]),
+    edges: Vec<[T; 2]>,
+    ends: [u32; 2],
     #[operand(skip)]
     name: String,
 }
@@ -76,11 +77,12 @@ struct Table<T: kbench::DeviceElement + kbench::Element> {
 struct Pair<T: kbench::DeviceElement + kbench::Element>(T, [u8; 3]);
 
 #[kernel_bench(sizes = [4], inputs = |n| {
-    let table = Table { rows: n, values: vec![1.0; n], edges: (vec![[1.0; 2]; n], [1, 2]), name: "table".into() };
+    let table = Table { rows: n, values: vec![1.0; n], edges: vec![[1.0; 2]; n],
+            ends: [1, 2], name: "table".into() };
     (table, vec![Pair(1.0, [1, 2, 3]); n])
 })]
 fn table_sum(table: &Table<f32>, pairs: &[Pair<f32>]) -> f32 {
-    assert!(table.name == "table" && table.rows == table.edges.0.len() && table.edges.1 == [1, 2]);
+    assert!(table.name == "table" && table.rows == table.edges.len() && table.ends == [1, 2]);
     table.values.iter().sum::<f32>()
         + pairs.iter().map(|pair| pair.0 + f32::from(pair.1[0])).sum::<f32>()
 }
@@ -88,10 +90,10 @@ fn table_sum(table: &Table<f32>, pairs: &[Pair<f32>]) -> f32 {
 #[kernel_bench(of = table_sum, cuda)]
 fn table_sum_cuda(
     gpu: &kbench::Gpu,
-    table: &(usize, DeviceSlice<f32>, (DeviceSlice<[f32; 2]>, [u32; 2])),
+    table: &(usize, DeviceSlice<f32>, DeviceSlice<[f32; 2]>, [u32; 2]),
     pairs: &DeviceSlice<Pair<f32>>,
 ) -> kbench::GpuResult<f32> {
-    let (rows, values, (edges, _)) = table;
+    let (rows, values, edges, _) = table;
     assert!(*rows == edges.len() && pairs.len() == *rows);
     Ok(gpu.download(values)?.iter().sum())
 }
