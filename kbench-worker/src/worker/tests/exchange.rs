@@ -4,9 +4,12 @@ use std::collections::HashMap;
 
 use super::*;
 
+/// An input, by its address and its content, and what came out of it.
+type Kept = (usize, Vec<f32>, Vec<f32>);
+
 thread_local! {
-    /// The last input, by its address and its content, and what came out of it.
-    static KEPT: RefCell<(usize, Vec<f32>, Vec<f32>)> = const { RefCell::new((0, Vec::new(), Vec::new())) };
+    /// The last input.
+    static KEPT: RefCell<Kept> = const { RefCell::new((0, Vec::new(), Vec::new())) };
 }
 
 /// Far slower than a copy.
@@ -15,7 +18,7 @@ fn slow_double(x: f32) -> f32 {
 }
 
 /// Knows its last input, and gives the last answer for it.
-fn keeping(is_known: fn(&(usize, Vec<f32>, Vec<f32>), &[f32]) -> bool) -> Box<dyn Routine> {
+fn keeping(is_known: fn(&Kept, &[f32]) -> bool) -> Box<dyn Routine> {
     serial::<Double, _, _>(move |reads, writes| {
         KEPT.with_borrow_mut(|kept| {
             if !is_known(kept, &reads.0) {
