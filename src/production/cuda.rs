@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use super::{Declined, Element, Operand};
+use super::{Declined, Operand};
 
 /// What went wrong on a device.
 #[derive(Clone, Debug)]
