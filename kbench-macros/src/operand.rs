@@ -86,7 +86,7 @@ fn element(
     quote! {
         // SAFETY: any bits are a value of all its fields, and its layout is that of C.
         #[automatically_derived]
-        #[allow(unsafe_code, private_bounds)]
+        #[allow(unsafe_code, private_bounds)] // asked for by `#[operand(element)]`; fields may have private types
         unsafe impl #parameters #krate::DeviceElement for #name #arguments #bounds {}
     }
 }

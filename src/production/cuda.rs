@@ -68,7 +68,7 @@ pub trait DeviceValue: Sized + 'static {
 pub unsafe trait DeviceElement: Copy + Send + Sync + 'static {}
 
 // SAFETY: there is no device memory without the feature `run`, and nothing is derived.
-#[allow(unsafe_code)]
+#[allow(unsafe_code)] // the trait is unsafe with the backend, and so it is here
 unsafe impl<T: Copy + Send + Sync + 'static> DeviceElement for T {}
 
 /// Device code with the options that it is compiled with.

@@ -262,11 +262,15 @@ fn what_is_measured_is_written_taken_by_the_next_build_and_proved_by_the_next_ru
     assert!((4096..=12_000).contains(&value), "{text}");
     assert!(text.contains("function = \"many\""), "{text}");
 
-    let second = run(&[]);
-    second.assert_code(0);
-    second.assert_stdout(&format!("threshold {value} (tuned "));
-    assert!(!second.stdout.contains("of many is too"), "{}", second.stdout);
-    // On a busy machine, some sizes may stay undecided.
-    second.assert_stdout("target `best >= 0.9` of auto: met");
-    assert!(!second.stdout.contains("of auto: missed"), "{}", second.stdout);
+    // On a busy machine a size may stay undecided: one of three runs must decide all of them, and none may contradict.
+    let decides = |_| {
+        let second = run(&[]);
+        second.assert_code(0);
+        second.assert_stdout(&format!("threshold {value} (tuned "));
+        assert!(!second.stdout.contains("of many is too"), "{}", second.stdout);
+        second.assert_stdout("target `best >= 0.9` of auto: met");
+        assert!(!second.stdout.contains("of auto: missed"), "{}", second.stdout);
+        second.stdout.contains("target `best >= 0.9` of auto: met\n")
+    };
+    assert!((0..3).any(decides), "no run decides the target at all sizes");
 }

@@ -108,7 +108,7 @@ impl Gate {
         subject: Subject<'_>,
         trial: &Trial,
         [here, there]: [&mut Exercise; 2],
-        mixed: Option<Mixed>,
+        mut mixed: Option<Mixed>,
     ) -> Result<bool, Reason> {
         let Exercise { data, expected: Some(expected), .. } = here else { return Ok(false) };
         let Exercise { data: other, expected: Some(of_other), .. } = there else {
@@ -121,7 +121,6 @@ impl Gate {
             self.compare_call(subject, data, called, expected, trial)
                 .map_err(|reason| Reason::Remembers { reason: Box::new(reason) })
         };
-        let mut mixed = mixed;
         let mixed = mixed.as_mut().map(|mixed| (&mut mixed.data, &mixed.expected));
         for (other, of_other) in [(&mut *other, &*of_other)].into_iter().chain(mixed) {
             if !data.exchange(outputs, other.as_mut()) {
@@ -155,7 +154,7 @@ impl Gate {
         let mut last = None;
         // Anything may disturb a call.
         for _ in 0..TRIES {
-            let mut replaced = Vec::new();
+            let (mut replaced, mut has_failed) = (Vec::new(), false);
             let mut pace = Pace { new: f64::INFINITY, seen: f64::INFINITY };
             for _ in 0..calls {
                 match self.replace_number(data, &mut random) {
@@ -164,15 +163,17 @@ impl Gate {
                     None => _ = data.exchange(self.kernel.in_place != InPlace::No, other),
                 }
                 for fastest in [&mut pace.new, &mut pace.seen] {
-                    // A number in another place may break what the kernel relies on.
-                    let seconds = self.call_ready(subject, data).map_or(0.0, |c| c.seconds);
-                    *fastest = seconds.min(*fastest);
+                    // A number in another place may break what the kernel relies on: then times tell nothing.
+                    match self.call_ready(subject, data) {
+                        Ok(called) => *fastest = called.seconds.min(*fastest),
+                        Err(_) => has_failed = true,
+                    }
                 }
             }
             for Replaced { array, index, before } in replaced.into_iter().rev() {
                 alter(&self.source, data, array, index, &|_| before);
             }
-            if !pace.keeps_answers() {
+            if has_failed || !pace.keeps_answers() {
                 return None;
             }
             last = Some(pace);

@@ -109,8 +109,7 @@ impl Gate {
         let [Some(first), Some(second)] = trials.each_ref().map(expected) else { return Ok(false) };
         tell(trial.attempt_in(self.kernel, Part::Variant, circumstance));
         let outcome = self.call_at_once(subject, &trials, [first, second]);
-        outcome.map_err(|reason| trial.wrong_in(self.kernel, reason, circumstance))?;
-        Ok(true)
+        outcome.map_err(|reason| trial.wrong_in(self.kernel, reason, circumstance))
     }
 
     fn call_at_once(
@@ -118,7 +117,7 @@ impl Gate {
         subject: Subject<'_>,
         trials: &[Trial; 2],
         expected: [&Expected; 2],
-    ) -> Result<(), Reason> {
+    ) -> Result<bool, Reason> {
         let (kernel, implementation) = (self.kernel, subject.variant.implementation);
         let can_begin = AtomicBool::new(false);
         let call = |trial: &Trial| -> Result<Vec<OfCall>, Fault> {
@@ -140,11 +139,11 @@ impl Gate {
             Ok(results)
         };
         let results = std::thread::scope(|scope| {
-            // Where a thread cannot be had, the others are enough.
+            // Where a thread cannot be had, the others are enough: each says whose data it has.
             let callers: Vec<_> = (0..CALLERS)
                 .filter_map(|caller| {
-                    let (call, trial) = (&call, &trials[caller % 2]);
-                    let call = move || uncounted(|| call(trial));
+                    let (call, which) = (&call, caller % 2);
+                    let call = move || Ok((which, uncounted(|| call(&trials[which]))?));
                     std::thread::Builder::new().spawn_scoped(scope, call).ok()
                 })
                 .collect();
@@ -152,14 +151,16 @@ impl Gate {
             let join = |caller: ScopedJoinHandle<'_, _>| {
                 caller.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
             };
-            callers.into_iter().map(join).collect::<Result<Vec<Vec<OfCall>>, Fault>>()
+            callers.into_iter().map(join).collect::<Result<Vec<(usize, Vec<OfCall>)>, Fault>>()
         });
-        for (caller, results) in results.map_err(Reason::Fault)?.into_iter().enumerate() {
+        let results = results.map_err(Reason::Fault)?;
+        let is_made = results.len() > 1;
+        for (which, results) in results {
             for (outputs, roundoffs) in results {
                 if let Some(failure) = outputs.failure {
                     return Err(Reason::Fault(Fault::Failed(failure)));
                 }
-                let (trial, expected) = (&trials[caller % 2], expected[caller % 2]);
+                let (trial, expected) = (&trials[which], expected[which]);
                 let limits = self.limits(subject.variant, &roundoffs, expected, &trial.size);
                 let errors = compare(kernel.outputs, &outputs.parts, expected, &limits)?;
                 if !errors.pass() {
@@ -167,6 +168,6 @@ impl Gate {
                 }
             }
         }
-        Ok(())
+        Ok(is_made)
     }
 }
