@@ -182,6 +182,7 @@ fn methods(hidden: &TokenStream, fields: &[(Member, &Type)], is_complete: bool) 
     let shared = |method: &str, arguments: TokenStream| each(method, arguments, quote!(&));
     let unique = |method: &str, arguments: TokenStream| each(method, arguments, quote!(&mut));
     let elements = shared("elements", quote!(parts));
+    let rests = shared("rests", quote!(parts));
     let poison = unique("poison", quote!(poison));
     let poisoned = shared("poisoned", quote!(poison, parts));
     let fingerprint = shared("fingerprint", quote!(fingerprint));
@@ -204,6 +205,10 @@ fn methods(hidden: &TokenStream, fields: &[(Member, &Type)], is_complete: bool) 
         fn elements(&self, parts: &mut #hidden::Vec<#hidden::Vec<::core::primitive::f64>>) {
             let _ = &parts;
             #(#elements;)*
+        }
+        fn rests(&self, parts: &mut #hidden::Vec<#hidden::Vec<::core::primitive::f64>>) {
+            let _ = &parts;
+            #(#rests;)*
         }
         fn poison(&mut self, poison: #hidden::Poison) {
             let _ = &poison;

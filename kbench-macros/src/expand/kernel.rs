@@ -291,8 +291,11 @@ impl<'a> Expansion<'a> {
                 false => quote_spanned!(span=> #located::OracleArgument::lend(&mut #local)),
             }
         });
-        let outputs =
-            operands.iter().filter(|operand| operand.is_written()).map(|operand| &operand.local);
+        let outputs: Vec<_> = operands
+            .iter()
+            .filter(|operand| operand.is_written())
+            .map(|operand| &operand.local)
+            .collect();
         Some(quote_spanned! {self.site=>
             fn reference(
                 reads: &Self::Reads,
@@ -304,8 +307,11 @@ impl<'a> Expansion<'a> {
                 let mut parts = #hidden::Vec::new();
                 #(#outputs.elements(&mut parts);)*
                 #hidden::Operand::elements(&returned, &mut parts);
+                let mut rests = #hidden::Vec::new();
+                #(#outputs.rests(&mut rests);)*
+                #hidden::Operand::rests(&returned, &mut rests);
                 let failure = #hidden::Operand::failure(&returned);
-                ::core::option::Option::Some(#hidden::Outputs { parts, failure })
+                ::core::option::Option::Some(#hidden::Outputs { parts, rests, failure })
             }
         })
     }

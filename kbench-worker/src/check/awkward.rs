@@ -4,18 +4,20 @@ use crate::kernel::{Condition, KernelEntry};
 use crate::plan::{Size, sizes_of};
 
 /// Per axis and round: ones; small primes; one more and one less than multiples of 8, 16 and 32, the usual vector widths and
-/// tiles; and at last a length of many tasks, with a few elements left over.
-const ROUNDS: [[usize; 4]; 6] = [
+/// tiles; one more than a power of two; and at last a length of many tasks, beyond what 16 bits count, one less than a multiple of
+/// 64. It has small factors alone, as calls of a transform may take much longer without them.
+const ROUNDS: [[usize; 4]; 7] = [
     [1, 1, 1, 1],
     [3, 7, 5, 2],
     [17, 31, 13, 3],
     [23, 10, 6, 4],
     [67, 33, 41, 5],
-    [40_005, 3, 2, 1],
+    [2_049, 5, 3, 2],
+    [66_495, 3, 2, 1],
 ];
 
 /// The cost of a check must stay small whatever the number of axes.
-const LARGEST_PRODUCT: usize = 200_000;
+const LARGEST_PRODUCT: usize = 400_000;
 
 /// Some awkward sizes at which kernel and variant say they are defined, none larger than the listed ones on any
 /// axis. A size that is listed is not among them: it is checked where it is measured, and is no reason to doubt the others.
@@ -27,14 +29,38 @@ pub fn awkward_sizes(kernel: &KernelEntry, variant: Option<Condition>) -> Vec<Si
     let mut sizes: Vec<Size> = Vec::new();
     for round in ROUNDS {
         let wanted: Vec<usize> =
-            largest.iter().enumerate().map(|(axis, &max)| round[axis % 4].min(max)).collect();
-        let size = nearest_valid(kernel, variant, &wanted, &largest);
+            largest.iter().enumerate().map(|(axis, &max)| at_most(round[axis % 4], max)).collect();
         let is_listed = |size: &Size| listed.iter().any(|listed| listed.values == size.values);
-        if let Some(size) = size.filter(|size| !sizes.contains(size) && !is_listed(size)) {
+        let nearest =
+            nearest_valid(kernel, variant, &wanted, &largest).filter(|size| !is_listed(size));
+        let size = nearest.or_else(|| {
+            // Just below the largest size there may be none above that is not listed.
+            let axis = (0..wanted.len()).find(|axis| round[axis % 4] > largest[*axis])?;
+            let below = (1..=64usize).chain([128, 256, 512, 1024]).filter_map(|step| {
+                let mut values = wanted.clone();
+                values[axis] = values[axis].checked_sub(step).filter(|value| *value > 0)?;
+                Some(Size::of(values))
+            });
+            let is_new = |size: &Size| !is_listed(size) && is_valid(kernel, variant, &size.values);
+            below.into_iter().find(is_new)
+        });
+        if let Some(size) = size.filter(|size| !sizes.contains(size)) {
             sizes.push(size);
         }
     }
     sizes
+}
+
+/// A value of an axis, or one just below the largest, which is often a multiple of a tile.
+fn at_most(value: usize, largest: usize) -> usize {
+    if value <= largest { value } else { (largest - 1).max(1) }
+}
+
+/// Whether kernel and variant are defined at a size that takes little time.
+fn is_valid(kernel: &KernelEntry, variant: Option<Condition>, values: &[usize]) -> bool {
+    values.iter().product::<usize>() <= LARGEST_PRODUCT
+        && kernel.definition.valid(values)
+        && variant.is_none_or(|variant| (variant.holds)(values))
 }
 
 /// The wanted size, or the nearest above it at which the kernel is defined.
@@ -47,11 +73,7 @@ fn nearest_valid(
     wanted: &[usize],
     largest: &[usize],
 ) -> Option<Size> {
-    let valid = |values: &[usize]| {
-        values.iter().product::<usize>() <= LARGEST_PRODUCT
-            && kernel.definition.valid(values)
-            && variant.is_none_or(|variant| (variant.holds)(values))
-    };
+    let valid = |values: &[usize]| is_valid(kernel, variant, values);
     if valid(wanted) {
         return Some(Size::of(wanted));
     }
@@ -86,7 +108,7 @@ mod tests {
     fn one_and_primes_are_among_them() {
         let sizes = awkward_sizes(Double::ENTRY, None);
         let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
-        assert_eq!(values, [1, 3, 17, 23, 67]);
+        assert_eq!(values, [1, 3, 17, 23, 67, 2049, 4095]);
     }
 
     #[test]
@@ -94,6 +116,6 @@ mod tests {
         let valid = Condition { text: "n % 8 == 0", holds: |size| size[0].is_multiple_of(8) };
         let sizes = awkward_sizes(Double::ENTRY, Some(valid));
         let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
-        assert_eq!(values, [8, 24, 72]);
+        assert_eq!(values, [8, 24, 72, 2056, 4088]);
     }
 }

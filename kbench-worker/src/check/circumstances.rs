@@ -4,7 +4,7 @@
 use std::time::Instant;
 
 use super::compare::{Limits, compare};
-use super::exercise::{Exercise, Trial, all_outputs};
+use super::exercise::{Exercise, Expected, FEW_ELEMENTS, Trial, all_outputs};
 use super::gate::{Gate, PATIENCE, Subject};
 use super::{Check, Origin, Part, Remark, Tell, Wrong};
 use crate::kernel::{Backend, Caller, KernelEntry, VariantEntry, guard};
@@ -16,6 +16,9 @@ const SHORT: f64 = 4.0;
 
 /// How much further off than the own function a variant may be in a regime.
 const OWN_SHARE: f64 = 4.0;
+
+/// Sets of data of a regime where results are few, and one of them may be right by chance.
+const SETS_OF_FEW: u64 = 8;
 
 /// Smaller sizes that are tried where a variant has failed.
 const MOST_SHRINKS: usize = 24;
@@ -53,16 +56,23 @@ impl Gate {
         };
         // Calls of other programs and of devices take longer.
         let of_regimes = if is_host { &[small, large][..] } else { &[small][..] };
+        let of_small = self.exercises.get(&self.usual(small)).and_then(|found| found.as_ref().ok());
+        let elements = of_small.and_then(|of| of.expected.as_ref()).map(Expected::elements);
+        let is_few = is_host && elements.is_some_and(|elements| elements < FEW_ELEMENTS);
+        let sets_of_small = if is_few { SETS_OF_FEW } else { 1 };
         for regime in self.regimes() {
             if begun.elapsed() > PATIENCE {
                 check.remarks.push(Remark::Shortened);
                 return Ok(());
             }
             let (mut is_compared, mut fails) = (false, false);
-            for size in of_regimes {
-                is_compared |= self.check_regime(subject, size, regime, tell)?;
-                let trial = Trial { regime, ..self.usual(size) };
-                fails |= matches!(self.exercises.get(&trial), Some(Err(_)));
+            for (size, sets) in of_regimes.iter().zip([sets_of_small, 1]) {
+                for set in 0..sets {
+                    let usual = self.usual_set(size, set);
+                    is_compared |= self.check_regime(subject, &usual, regime, tell)?;
+                    let trial = Trial { regime, ..usual };
+                    fails |= matches!(self.exercises.get(&trial), Some(Err(_)));
+                }
             }
             check.coverage.regimes.extend(is_compared.then_some(regime));
             check.coverage.failed.extend((fails && !is_compared).then_some(regime));
@@ -114,14 +124,15 @@ impl Gate {
     fn check_regime(
         &mut self,
         subject: Subject<'_>,
-        size: &Size,
+        usual: &Trial,
         regime: Regime,
         tell: &mut Tell<'_>,
     ) -> Result<bool, Box<Wrong>> {
-        match self.try_regime(subject, size, regime, tell) {
+        match self.try_regime(subject, usual, regime, tell) {
             Ok(is_compared) => Ok(is_compared),
-            Err(wrong) => Err(self.shrink(subject, size, wrong, &mut |gate, size| {
-                gate.try_regime(subject, size, regime, tell).err()
+            Err(wrong) => Err(self.shrink(subject, &usual.size, wrong, &mut |gate, size| {
+                let usual = Trial { size: size.clone(), ..usual.clone() };
+                gate.try_regime(subject, &usual, regime, tell).err()
             })),
         }
     }
@@ -165,27 +176,26 @@ impl Gate {
     fn try_regime(
         &mut self,
         subject: Subject<'_>,
-        size: &Size,
+        usual: &Trial,
         regime: Regime,
         tell: &mut Tell<'_>,
     ) -> Result<bool, Box<Wrong>> {
-        let usual = self.usual(size);
         let trial = Trial { regime, ..usual.clone() };
         // A smaller size than those that were checked is new.
-        if !self.exercises.contains_key(&usual) {
+        if !self.exercises.contains_key(usual) {
             tell(usual.attempt(self.kernel, Part::Definition));
-            let exercise = self.source.exercise(&usual);
+            let exercise = self.source.exercise(usual);
             self.exercises.insert(usual.clone(), exercise);
         }
         if !self.exercises.contains_key(&trial) {
             tell(trial.attempt(self.kernel, Part::Definition));
             let mut exercise = self.source.exercise(&trial);
             if let Ok(exercise) = &mut exercise {
-                self.scale(exercise, &trial, &usual, subject.variant);
+                self.scale(exercise, &trial, usual, subject.variant);
             }
             self.exercises.insert(trial.clone(), exercise);
         }
-        if !self.can_tell(subject, &trial, &usual) {
+        if !self.can_tell(subject, &trial, usual) {
             return Ok(false);
         }
         if !subject.variant.is_base && !self.own_errors.contains_key(&trial) {
@@ -216,8 +226,13 @@ impl Gate {
 
     /// The first of the usual trials of an awkward size.
     pub(super) fn usual(&self, size: &Size) -> Trial {
+        self.usual_set(size, 0)
+    }
+
+    /// One of them by its number.
+    fn usual_set(&self, size: &Size, set: u64) -> Trial {
         let (origin, regime) = (Origin::Awkward, Regime::Usual);
-        Trial { size: size.clone(), seed: self.seed, origin, regime }
+        Trial { size: size.clone(), seed: self.seed.wrapping_add(set), origin, regime }
     }
 
     /// Whether the data of a regime is any other than the usual, and results are known that the variant can give.

@@ -5,7 +5,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::Reason;
-use super::exercise::Expected;
+use super::exercise::{Expected, FEW_ELEMENTS};
+use crate::kernel::Outputs;
 
 /// The norm is about one standard deviation, and the largest of many deviations is several out: so much further off than the norm
 /// may one element be.
@@ -13,6 +14,9 @@ const ELEMENT_SLACK: f64 = 10.0;
 
 /// The same where the author has given a tolerance, which has room already.
 const GIVEN_SLACK: f64 = 6.0;
+
+/// The norm of few elements is no average: in regimes, it may be so much further off.
+const FEW_SLACK: f64 = 4.0;
 
 /// Rounding errors that are granted to a result, and per step of a reduction, where they add up like a random walk.
 const ROUNDINGS: f64 = 4.0;
@@ -86,6 +90,11 @@ impl Limits {
 
     pub(super) fn roundoff(&self) -> f64 {
         self.roundoff
+    }
+
+    /// Whether nothing may be off.
+    fn is_exact(&self) -> bool {
+        self.roundoff == 0.0 && self.given.is_none()
     }
 
     /// On how many inputs an element depends.
@@ -217,6 +226,23 @@ pub(super) fn zeros_pass(expected: &Expected, limits: &[Limits]) -> bool {
     !is_finite || (0..expected.parts.len()).all(zeros)
 }
 
+/// Whether one element of an output may be something else, and the others what is expected.
+pub(super) fn passes_with(
+    expected: &Expected,
+    (part, index): (usize, usize),
+    element: f64,
+    limits: Limits,
+) -> bool {
+    let of = Part { name: "", expected, part, limits };
+    let (elements, wanted) = (&expected.parts[part], expected.parts[part][index]);
+    if limits.skips(wanted) || element == wanted || (element.is_nan() && wanted.is_nan()) {
+        return true;
+    }
+    let difference = (element - wanted).abs();
+    let all = expected.scales[part] * (elements.len() as f64).sqrt();
+    difference <= of.granted(index) && ratio(difference, all) <= of.tolerance()
+}
+
 /// Compares all outputs, each within its own limits; gives the figures of the one that is furthest off.
 pub(super) fn compare(
     names: &[&str],
@@ -239,6 +265,33 @@ pub(super) fn compare(
     }
     let nothing = ErrorFigures { norm: 0.0, maximum: 0.0, worst: None, tolerance: 0.0, share: 0.0 };
     Ok(furthest.unwrap_or(nothing))
+}
+
+/// Whole numbers of 64 bits that agree as `f64` must agree in their last digits, too, where no tolerance is given.
+pub(super) fn compare_last_digits(
+    names: &[&str],
+    got: &Outputs,
+    expected: &Expected,
+    limits: &[Limits],
+) -> Result<(), Reason> {
+    for part in (0..limits.len()).filter(|part| limits[*part].is_exact()) {
+        let [Some(rests), Some(wanted)] =
+            [&got.rests, &expected.rests].map(|rests| rests.get(part))
+        else {
+            continue;
+        };
+        let Some(index) = rests.iter().zip(wanted).position(|(got, wanted)| got != wanted) else {
+            continue;
+        };
+        let whole = |values: &[f64], rests: &[f64]| values[index] as i128 + rests[index] as i128;
+        return Err(Reason::LastDigits {
+            output: names.get(part).map_or_else(|| format!("output {part}"), ToString::to_string),
+            index,
+            got: whole(&got.parts[part], rests),
+            expected: whole(&expected.parts[part], wanted),
+        });
+    }
+    Ok(())
 }
 
 /// One output, and what is expected of it.
@@ -309,11 +362,19 @@ impl Part<'_> {
             expected,
         });
         let norm = ratio(squares.sqrt(), (scale / unit) * (expected.len() as f64).sqrt());
+        Ok(ErrorFigures { norm, maximum, worst, tolerance: self.tolerance(), share })
+    }
+
+    /// Of the norm.
+    fn tolerance(&self) -> f64 {
+        let (elements, scale) = (&self.expected.parts[self.part], self.expected.scales[self.part]);
         let condition = match &self.expected.spread {
             Some(spread) => ratio(spread.roots[self.part], scale),
             None => self.limits.condition,
         };
-        Ok(ErrorFigures { norm, maximum, worst, tolerance: self.limits.norm(condition), share })
+        let slack =
+            if self.limits.is_usual || elements.len() >= FEW_ELEMENTS { 1.0 } else { FEW_SLACK };
+        slack * self.limits.norm(condition)
     }
 }
 
@@ -332,6 +393,7 @@ fn ratio(a: f64, b: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::check::exercise::Spread;
+    use crate::value::Operand;
 
     fn expected(parts: &[&[f64]]) -> Expected {
         let scale = |part: &&[f64]| {
@@ -340,6 +402,7 @@ mod tests {
         };
         Expected {
             parts: parts.iter().map(|part| part.to_vec()).collect(),
+            rests: Vec::new(),
             scales: parts.iter().map(scale).collect(),
             spread: None,
         }
@@ -400,6 +463,29 @@ mod tests {
         let errors = compare(&["maximum", "index"], &off, &wanted, &tolerances).expect("finite");
         assert!(!errors.pass());
         assert_eq!(errors.worst.expect("there is one").output, "index");
+    }
+
+    #[test]
+    fn the_last_digits_of_wide_numbers_count_unless_a_tolerance_is_given() {
+        let of = |number: u64| {
+            let mut outputs = Outputs::default();
+            (1u8, vec![0, number]).elements(&mut outputs.parts);
+            (1u8, vec![0, number]).rests(&mut outputs.rests);
+            outputs
+        };
+        let Outputs { parts, rests, .. } = of(u64::MAX - 1);
+        let wanted = Expected { scales: vec![1.0; 2], parts, rests, spread: None };
+        let exact = [Limits::of(0.0, 1.0, 0.0); 2];
+        let compare = |number, limits: &[Limits]| {
+            compare_last_digits(&["count", "hash"], &of(number), &wanted, limits)
+        };
+        assert!(compare(u64::MAX - 1, &exact).is_ok());
+        assert!(compare(u64::MAX, &exact.map(|limits| limits.or_given(Some(1e-3)))).is_ok());
+        let error = compare(u64::MAX, &exact).expect_err("another number").to_string();
+        assert_eq!(
+            error,
+            "`hash`[1] is 18446744073709551615 where 18446744073709551614 is expected"
+        );
     }
 
     #[test]

@@ -6,9 +6,12 @@ use crate::kernel::{Caller, CellData, Fault, KernelEntry, Outputs, Returned, Var
 use crate::plan::Size;
 use crate::value::{Draw, Regime, limits};
 
-/// Outputs with fewer elements than this may cancel to almost nothing by chance; their magnitude is then judged by a
-/// second set of data as well.
-const FEW_ELEMENTS: usize = 16;
+/// Outputs with fewer elements than this may cancel to almost nothing by chance; their magnitude is then judged by other sets of
+/// data as well.
+pub(super) const FEW_ELEMENTS: usize = 16;
+
+/// How many other sets.
+const OTHER_SETS: u64 = 3;
 
 /// The share of the largest element by which errors of the others are measured.
 const OUTSTANDING: f64 = 0.05;
@@ -21,6 +24,8 @@ const OTHER_SEED: u64 = 0x5851_f42d_4c95_7f2d;
 pub struct Expected {
     /// One vector for every `&mut` parameter, then the return value's.
     pub(super) parts: Vec<Vec<f64>>,
+    /// By how much these are more than `f64` holds, where their type is wider.
+    pub(super) rests: Vec<Vec<f64>>,
     /// The magnitude of every part, by which errors are measured.
     pub(super) scales: Vec<f64>,
     /// By how much its elements change when inputs do in their last places, where that was tried.
@@ -200,14 +205,17 @@ impl Source {
         let mut scales: Vec<f64> =
             outputs.parts.iter().map(|part| root_mean_square(part)).collect();
         if outputs.parts.iter().any(|part| part.len() < FEW_ELEMENTS) {
-            let other = Trial { seed: trial.seed ^ OTHER_SEED, ..trial.clone() };
-            let mut other = self.data(&other)?;
-            let other = self.outputs(other.as_mut())?.unwrap_or_default();
-            for (scale, part) in scales.iter_mut().zip(&other.parts) {
-                *scale = scale.max(root_mean_square(part));
+            for set in 1..=OTHER_SETS {
+                let seed = trial.seed ^ OTHER_SEED.wrapping_mul(set);
+                let mut other = self.data(&Trial { seed, ..trial.clone() })?;
+                let other = self.outputs(other.as_mut())?.unwrap_or_default();
+                for (scale, part) in scales.iter_mut().zip(&other.parts) {
+                    *scale = scale.max(root_mean_square(part));
+                }
             }
         }
-        Ok(Some(Expected { parts: outputs.parts, scales, spread: None }))
+        let Outputs { parts, rests, .. } = outputs;
+        Ok(Some(Expected { parts, rests, scales, spread: None }))
     }
 
     /// Inputs per output element, as `work` or the size says; no more than there are.
@@ -259,9 +267,10 @@ impl Source {
 
 /// The `&mut` parameters after a call, and what it returned.
 pub(super) fn all_outputs(data: &dyn CellData, returned: Returned) -> Outputs {
-    let mut parts = data.outputs();
+    let (mut parts, mut rests) = (data.outputs(), data.output_rests());
     parts.extend(returned.parts);
-    Outputs { parts, failure: returned.failure }
+    rests.extend(returned.rests);
+    Outputs { parts, rests, failure: returned.failure }
 }
 
 /// Of the finite elements.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::compare::{Limits, compare, zeros_pass};
+use super::compare::{Limits, compare, compare_last_digits, zeros_pass};
 use super::exercise::{Exercise, Expected, Source, Terms, Trial, all_outputs};
 use super::sensitivity::Sensitivity;
 use super::{
@@ -17,7 +17,7 @@ use crate::kernel::{
     VariantEntry, guard,
 };
 use crate::plan::{Size, sizes_of};
-use crate::system::threads;
+use crate::system::{FloatMode, threads};
 use crate::value::{Element, Fingerprint, Plain, Poison, Regime};
 
 /// After this long no further trial of a variant is begun: a kernel that takes seconds is not checked for minutes.
@@ -433,6 +433,7 @@ impl Gate {
         if !errors.pass() {
             return Err(Reason::Inexact { errors: errors.into() });
         }
+        compare_last_digits(names, &outputs, expected, &limits)?;
         let mutations = self.mutations(trial, &limits)?;
         let digest = deterministic.then(|| digest_of(inputs, first.fingerprint));
         drop(outputs);
@@ -464,9 +465,14 @@ impl Gate {
         data: &mut dyn CellData,
         poison: Poison,
     ) -> Result<Called, Reason> {
-        let begun = Instant::now();
-        let returned = guard(|| routine.call(data, caller)).flatten().map_err(Reason::Fault)?;
+        let (mode, begun) = (FloatMode::now(), Instant::now());
+        let returned = guard(|| routine.call(data, caller)).flatten();
         let seconds = begun.elapsed().as_secs_f64();
+        let has_changed_mode = mode.restore();
+        let returned = returned.map_err(Reason::Fault)?;
+        if has_changed_mode {
+            return Err(Reason::FloatMode);
+        }
         if let Some(failure) = returned.failure {
             return Err(Reason::Fault(Fault::Failed(failure)));
         }

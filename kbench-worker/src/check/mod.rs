@@ -445,6 +445,18 @@ pub enum Reason {
         /// What should be.
         expected: f64,
     },
+    /// A whole number that is another one in digits that `f64` does not hold.
+    #[error("`{output}`[{index}] is {got} where {expected} is expected")]
+    LastDigits {
+        /// The output.
+        output: String,
+        /// Where.
+        index: usize,
+        /// What is there.
+        got: i128,
+        /// What should be.
+        expected: i128,
+    },
     /// Another number of outputs than the reference.
     #[error(
         "it has {got} output(s) where {expected} are expected: every variant, and the reference, must return what the \
@@ -469,6 +481,12 @@ pub enum Reason {
     /// An input has other bits after the call.
     #[error("it changes an input that is not an output")]
     ChangedInput,
+    /// The processor rounds otherwise than before.
+    #[error(
+        "it leaves the thread with another floating-point mode (rounding, or denormal numbers as zero), which changes what others \
+         compute: set it back before returning"
+    )]
+    FloatMode,
     /// It starts threads that go on after it has returned.
     #[error(
         "it left {count} thread(s) running after {calls} call(s), which would disturb all other rows: join them, or keep them \

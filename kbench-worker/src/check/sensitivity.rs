@@ -2,25 +2,36 @@
 //! whether the comparison would notice typical mistakes.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
-use super::compare::{Limits, compare};
-use super::exercise::{Expected, Source, Trial};
+use super::compare::{Limits, compare, passes_with};
+use super::exercise::{Expected, FEW_ELEMENTS, Source, Trial};
 use super::{Mutations, Origin};
 use crate::kernel::{CellData, InPlace, guard};
 use crate::plan::Size;
 use crate::value::{NumbersMut, Regime, SplitMix};
 
-/// Sets of data that differ from the usual ones in last places.
+/// Sets of data that differ from the usual ones in last places; more where few results are no average.
 const NUDGES: u64 = 2;
+const NUDGES_OF_FEW: u64 = 8;
+
+/// Sets of data whose results have mistakes made in them, where results are few and one of them may be near zero.
+const SPECIMENS_OF_FEW: u64 = 4;
 
 /// Inputs of every array that are changed to see which results change with them.
 const PROBES: usize = 2;
+
+/// Tells the seeds of such sets apart.
+const OTHER_SPECIMEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Arrays of which inputs are changed, or parts lost: every struct of a slice may have some.
+const MOST_ARRAYS: usize = 16;
 
 /// References of larger sizes are not run more than once.
 const LARGEST_PROBED: u64 = 25_000;
 
 /// Elements that are set to zero, and as many that get the other sign.
-const ELEMENTS: usize = 40;
+const ELEMENTS: usize = 200;
 
 /// One of so many parts of the outputs is lost, and one of so many of an input.
 const LOST_OUTPUT: usize = 8;
@@ -34,7 +45,7 @@ pub(super) struct Sensitivity {
     /// By how much an error in the last place of the inputs changes every output, relative to its magnitude.
     pub(super) condition: Vec<f64>,
     /// What should come out at one size, and what would if a part of an input were lost.
-    specimen: Option<Specimen>,
+    specimens: Vec<Specimen>,
 }
 
 /// The length of a reduction as a function of the size.
@@ -105,10 +116,22 @@ impl Sensitivity {
             for (lengths, length) in lengths.iter_mut().zip(of_parts) {
                 lengths.extend(length.map(|length| (size.values.clone(), length)));
             }
-            if expected.elements() > 0 {
-                let lost = lose_parts(source, data.as_mut());
-                found.specimen = Some(Specimen { expected, lost });
+            if expected.elements() == 0 {
+                continue;
             }
+            let others = match expected.elements() < FEW_ELEMENTS {
+                true => 1..SPECIMENS_OF_FEW,
+                false => 1..1,
+            };
+            let lost = lose_parts(source, data.as_mut());
+            found.specimens = vec![Specimen { expected, lost }];
+            found.specimens.extend(others.filter_map(|step| {
+                let seed = seed ^ step.wrapping_mul(OTHER_SPECIMEN);
+                let exercise = source.exercise(&Trial { seed, ..trial.clone() }).ok()?;
+                let (mut data, expected) = (exercise.data, exercise.expected?);
+                let lost = lose_parts(source, data.as_mut());
+                Some(Specimen { expected, lost })
+            }));
         }
         found.lengths = lengths.iter().map(|lengths| Length::fit(lengths)).collect();
         found
@@ -122,22 +145,32 @@ impl Sensitivity {
     /// How many mistakes in the results would be noticed within some limits.
     pub(super) fn mutations(&self, names: &[&str], limits: &[Limits]) -> Mutations {
         let mut mutations = Mutations::default();
-        let Some(Specimen { expected, lost }) = &self.specimen else { return mutations };
-        if limits.len() != expected.parts.len() {
-            return mutations;
-        }
         let mut random = SplitMix(0x6d75_7461_6e74);
-        let mut try_out = |mistake: &str, parts: Vec<Vec<f64>>| {
-            if !is_visible(&parts, expected, limits) {
-                return;
+        for specimen in &self.specimens {
+            specimen.mutate(names, limits, &mut random, &mut mutations);
+        }
+        mutations
+    }
+}
+
+impl Specimen {
+    /// Notes how many mistakes in the results are noticed.
+    fn mutate(
+        &self,
+        names: &[&str],
+        limits: &[Limits],
+        random: &mut SplitMix,
+        mutations: &mut Mutations,
+    ) {
+        let Specimen { expected, lost } = self;
+        if limits.len() != expected.parts.len() {
+            return;
+        }
+        let try_out = |mistake: &str, parts: &[Vec<f64>], mutations: &mut Mutations| {
+            if is_visible(parts, expected, limits) {
+                let errors = compare(names, parts, expected, limits);
+                mutations.note(mistake, !errors.is_ok_and(|errors| errors.pass()));
             }
-            let passes = compare(names, &parts, expected, limits).is_ok_and(|errors| errors.pass());
-            mutations.note(mistake, !passes);
-        };
-        let changed = |part: usize, change: &dyn Fn(&mut Vec<f64>)| {
-            let mut parts = expected.parts.clone();
-            change(&mut parts[part]);
-            parts
         };
         for (part, elements) in expected.parts.iter().enumerate().filter(|(_, e)| !e.is_empty()) {
             let name = names.get(part).copied().unwrap_or("output");
@@ -145,34 +178,41 @@ impl Sensitivity {
             let indices: BTreeSet<usize> =
                 (0..ELEMENTS).map(|_| random.below(elements.len() as u64) as usize).collect();
             for index in indices {
-                try_out(&kind, changed(part, &|of| of[index] = 0.0));
-                try_out(&kind, changed(part, &|of| of[index] *= -1.0));
+                for wrong in [0.0, -elements[index]] {
+                    if differs(wrong, elements[index], &limits[part]) {
+                        let passes = passes_with(expected, (part, index), wrong, limits[part]);
+                        mutations.note(&kind, !passes);
+                    }
+                }
             }
             if elements.len() < 2 * LOST_OUTPUT {
                 continue; // a tile would be an element
             }
             let tile = elements.len().div_ceil(LOST_OUTPUT);
             for start in [0, elements.len() - tile] {
-                let lose = |of: &mut Vec<f64>| of[start..start + tile].fill(0.0);
-                try_out(&format!("lost tiles of `{name}`"), changed(part, &lose));
+                let mut parts = expected.parts.clone();
+                parts[part][start..start + tile].fill(0.0);
+                try_out(&format!("lost tiles of `{name}`"), &parts, mutations);
             }
         }
         for parts in lost {
-            try_out("lost parts of inputs", parts.clone());
+            try_out("lost parts of inputs", parts, mutations);
         }
-        mutations
     }
 }
 
 /// Whether some results differ from what is expected by more than their type leaves open.
 fn is_visible(parts: &[Vec<f64>], expected: &Expected, limits: &[Limits]) -> bool {
     parts.iter().zip(&expected.parts).zip(limits).any(|((parts, expected), limits)| {
-        let resolution = 4.0 * limits.roundoff();
-        let differs = |(a, b): (&f64, &f64)| {
-            a != b && !(a.is_nan() && b.is_nan()) && (a - b).abs() > resolution * b.abs()
-        };
-        parts.iter().zip(expected).any(differs)
+        parts.iter().zip(expected).any(|(a, b)| differs(*a, *b, limits))
     })
+}
+
+/// Whether an element differs from what is expected by more than its type leaves open.
+fn differs(element: f64, expected: f64, limits: &Limits) -> bool {
+    element != expected
+        && !(element.is_nan() && expected.is_nan())
+        && (element - expected).abs() > 4.0 * limits.roundoff() * expected.abs()
 }
 
 /// Whether the initial content of outputs is read.
@@ -188,7 +228,8 @@ pub(super) fn spread(
 ) -> Option<Vec<Vec<f64>>> {
     let mut squares: Vec<Vec<f64>> = expected.iter().map(|part| vec![0.0; part.len()]).collect();
     let mut counted = 0.0;
-    for nudge in 0..NUDGES {
+    let is_few = expected.iter().any(|part| part.len() < FEW_ELEMENTS);
+    for nudge in 0..if is_few { NUDGES_OF_FEW } else { NUDGES } {
         let mut data = source.data(trial).ok()?;
         let mut random = SplitMix(trial.seed ^ (nudge + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
         let mut is_nudged = false;
@@ -245,9 +286,11 @@ fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<O
     let lengths = real_arrays(source, data);
     let mut random = SplitMix(0x7072_6f62_6573);
     let mut pairs = vec![0.0; expected.parts.len()];
-    for (array, length) in lengths.iter().enumerate().filter(|(_, length)| **length > 0) {
+    let arrays = some_arrays(&lengths, 1);
+    let share = arrays.share;
+    for (array, length) in arrays.chosen {
         for _ in 0..PROBES {
-            let [index, other] = [(); 2].map(|()| random.below(*length as u64) as usize);
+            let [index, other] = [(); 2].map(|()| random.below(length as u64) as usize);
             // Another number of the same array is one that the author's inputs may hold.
             let other = alter(source, data, array, other, &|number| number);
             let change = |number: f64| match number == other {
@@ -264,7 +307,7 @@ fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<O
                 pairs.iter_mut().zip(changed.iter().zip(&expected.parts))
             {
                 let changes = changed.iter().zip(expected).filter(|pair| differ(*pair)).count();
-                *pairs += (changes * length) as f64 / PROBES as f64;
+                *pairs += (changes * length) as f64 / PROBES as f64 / share;
             }
         }
     }
@@ -284,6 +327,23 @@ pub(super) fn real_arrays(source: &Source, data: &mut dyn CellData) -> Vec<usize
     lengths
 }
 
+/// Some of the arrays with so many numbers.
+struct Arrays {
+    /// By their positions, with their lengths.
+    chosen: Vec<(usize, usize)>,
+    /// How many of them these are, as a share.
+    share: f64,
+}
+
+fn some_arrays(lengths: &[usize], fewest: usize) -> Arrays {
+    let all: Vec<(usize, usize)> =
+        lengths.iter().copied().enumerate().filter(|(_, length)| *length >= fewest).collect();
+    let step = all.len().div_ceil(MOST_ARRAYS).max(1);
+    let chosen: Vec<_> = all.iter().step_by(step).copied().collect();
+    let share = chosen.len() as f64 / all.len().max(1) as f64;
+    Arrays { chosen, share }
+}
+
 /// Changes one number of one array; gives what it was.
 pub(super) fn alter(
     source: &Source,
@@ -292,11 +352,25 @@ pub(super) fn alter(
     index: usize,
     change: &dyn Fn(f64) -> f64,
 ) -> f64 {
-    let (mut position, mut before) = (0, 0.0);
+    alter_all(source, data, array, index..index + 1, &|_, number| change(number))[0]
+}
+
+/// Changes some numbers of one array by their places among them; gives what they were.
+fn alter_all(
+    source: &Source,
+    data: &mut dyn CellData,
+    array: usize,
+    indices: Range<usize>,
+    change: &dyn Fn(usize, f64) -> f64,
+) -> Vec<f64> {
+    let (mut position, mut before) = (0, Vec::new());
     data.each_input(reads_outputs(source), &mut |numbers| {
         if position == array {
-            before = numbers.get(index);
-            numbers.set(index, change(before));
+            for (place, index) in indices.clone().enumerate() {
+                let number = numbers.get(index);
+                numbers.set(index, change(place, number));
+                before.push(number);
+            }
         }
         position += 1;
     });
@@ -307,16 +381,13 @@ pub(super) fn alter(
 fn lose_parts(source: &Source, data: &mut dyn CellData) -> Vec<Vec<Vec<f64>>> {
     let lengths = real_arrays(source, data);
     let mut results = Vec::new();
-    for (array, length) in lengths.iter().enumerate().filter(|(_, length)| **length >= LOST_INPUT) {
+    for (array, length) in some_arrays(&lengths, LOST_INPUT).chosen {
         let part = length.div_ceil(LOST_INPUT);
         let start = (length / 2).min(length - part);
-        let before: Vec<f64> = (start..start + part)
-            .map(|index| alter(source, data, array, index, &|_| 0.0))
-            .collect();
+        let lost = start..start + part;
+        let before = alter_all(source, data, array, lost.clone(), &|_, _| 0.0);
         results.extend(guarded_outputs(source, data));
-        for (index, number) in (start..).zip(before) {
-            alter(source, data, array, index, &|_| number);
-        }
+        alter_all(source, data, array, lost, &|place, _| before[place]);
     }
     results
 }

@@ -41,9 +41,9 @@ fn every_awkward_size_is_checked_with_the_data_of_two_seeds() {
     }
     // One small size and the largest see all regimes, and both sets mixed.
     let more = seen.iter().filter(|(_, inputs)| inputs.len() > 2).map(|(length, _)| *length);
-    assert_eq!(more.collect::<Vec<_>>(), [17, 67]);
+    assert_eq!(more.collect::<Vec<_>>(), [23, 4095]);
     let covered = check.coverage;
-    assert_eq!((covered.sizes, covered.regimes.len()), (5, Regime::AUTOMATIC.len() - 1));
+    assert_eq!((covered.sizes, covered.regimes.len()), (7, Regime::AUTOMATIC.len() - 1));
     assert!(!covered.regimes.contains(&Regime::Ends), "numbers without bounds have no ends");
     assert!(covered.repeated && covered.guarded);
 }
@@ -176,7 +176,7 @@ fn a_check_that_notices_too_few_mistakes_fails() {
 #[test]
 fn regimes_can_be_chosen_and_then_nothing_else_is_tried() {
     let covered = check_of_right(Some(vec![Regime::Large, Regime::Ends]), None).coverage;
-    assert_eq!(covered, Covered { sizes: 5, regimes: vec![Regime::Large], ..Covered::default() });
+    assert_eq!(covered, Covered { sizes: 7, regimes: vec![Regime::Large], ..Covered::default() });
     assert_eq!(check_of_right(Some(Vec::new()), None).coverage.regimes, []);
 }
 

@@ -19,6 +19,8 @@ const TELLING_ELEMENTS: usize = 16;
 pub struct Outputs {
     /// Elements as `f64`.
     pub parts: Vec<Vec<f64>>,
+    /// By how much these are more than `f64` holds, where their type is wider.
+    pub rests: Vec<Vec<f64>>,
     /// Why the call failed, if it returned an `Err`.
     pub failure: Option<String>,
 }
@@ -57,6 +59,8 @@ pub trait CellData {
     fn poisoned(&self, poison: Poison) -> Vec<Vec<usize>>;
     /// The outputs' elements.
     fn outputs(&self) -> Vec<Vec<f64>>;
+    /// By how much they are more than `f64` holds, where their type is wider.
+    fn output_rests(&self) -> Vec<Vec<f64>>;
     /// Digest of everything that must not change.
     fn reads_fingerprint(&self) -> u64;
     /// Digest of the outputs.
@@ -218,6 +222,12 @@ impl<K: Kernel> CellData for Data<K> {
     fn outputs(&self) -> Vec<Vec<f64>> {
         let mut parts = Vec::new();
         self.writes.elements(&mut parts);
+        parts
+    }
+
+    fn output_rests(&self) -> Vec<Vec<f64>> {
+        let mut parts = Vec::new();
+        self.writes.rests(&mut parts);
         parts
     }
 

@@ -123,6 +123,8 @@ impl Caller {
 pub struct Returned {
     /// Elements of the return value.
     pub parts: Vec<Vec<f64>>,
+    /// By how much these are more than `f64` holds, where their type is wider.
+    pub rests: Vec<Vec<f64>>,
     /// Digest of the return value.
     pub fingerprint: u64,
     /// The `Err` it returned.
@@ -373,14 +375,17 @@ pub(super) fn returned(output: &dyn Operand) -> Result<Returned, Fault> {
     if let Some(reason) = output.declined() {
         return Err(Fault::Declined(reason));
     }
-    let (mut parts, mut roundoffs, mut uncompared) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut parts, mut rests) = (Vec::new(), Vec::new());
+    let (mut roundoffs, mut uncompared) = (Vec::new(), Vec::new());
     output.elements(&mut parts);
+    output.rests(&mut rests);
     output.roundoffs(&mut roundoffs);
     output.uncompared(&mut uncompared);
     let mut fingerprint = Fingerprint::default();
     output.fingerprint(&mut fingerprint);
     Ok(Returned {
         parts,
+        rests,
         roundoffs,
         uncompared,
         fingerprint: fingerprint.value(),

@@ -50,7 +50,7 @@ impl Kernel for Double {
         double_f64(x.lend(), y.lend());
         let mut parts = Vec::new();
         y.elements(&mut parts);
-        Some(Outputs { parts, failure: None })
+        Some(Outputs { parts, ..Outputs::default() })
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod cpu;
 pub(crate) mod descriptors;
 #[cfg(unix)]
 pub(crate) mod ending;
+mod float_mode;
 mod interrupt;
 #[cfg(unix)]
 mod lines;
@@ -18,6 +19,7 @@ mod output;
 mod process_group;
 mod threads;
 
+pub(crate) use float_mode::FloatMode;
 pub use interrupt::Interrupt;
 pub use interrupt::{interrupted, listen};
 #[cfg(unix)]

@@ -40,6 +40,14 @@ pub trait Element: Copy + Send + Sync + 'static {
     }
     /// The value as `f64`; 64-bit integers are exact up to 2^53.
     fn to_f64(self) -> f64;
+    /// Whether there are values that `f64` cannot hold: whole numbers of 64 bits.
+    #[doc(hidden)]
+    const IS_WIDER: bool = false;
+    /// By how much the value is more than what [`to_f64`](Self::to_f64) gives.
+    #[doc(hidden)]
+    fn rest(self) -> f64 {
+        0.0
+    }
     /// The bits, for comparisons that must see every difference.
     fn bits(self) -> u64;
     /// A value that no correct kernel leaves behind by accident.
@@ -125,6 +133,10 @@ macro_rules! integer_element {
             #[inline]
             fn to_f64(self) -> f64 {
                 self as f64
+            }
+            const IS_WIDER: bool = size_of::<$type>() > 4;
+            fn rest(self) -> f64 {
+                (self as i128 - self.to_f64() as i128) as f64
             }
             #[inline]
             fn bits(self) -> u64 {

@@ -25,6 +25,14 @@ pub trait Operand: 'static {
         let _ = parts;
     }
 
+    /// Appends, for every part, by how much its numbers are more than `f64` holds; nothing for one whose type is no wider.
+    #[doc(hidden)]
+    fn rests(&self, parts: &mut Vec<Vec<f64>>) {
+        let mut elements = Vec::new();
+        self.elements(&mut elements);
+        parts.extend(elements.iter().map(|_| Vec::new()));
+    }
+
     /// Overwrites the content with a pattern that shows whether it was written.
     fn poison(&mut self, poison: Poison) {
         let _ = poison;
@@ -251,6 +259,9 @@ impl<T: Element> Operand for T {
     fn elements(&self, parts: &mut Vec<Vec<f64>>) {
         parts.push(vec![self.to_f64()]);
     }
+    fn rests(&self, parts: &mut Vec<Vec<f64>>) {
+        parts.push(Numbers::rests(&std::slice::from_ref(self)));
+    }
     fn poison(&mut self, poison: Poison) {
         *self = <T as Element>::poison(poison);
     }
@@ -290,6 +301,9 @@ macro_rules! sequence_operand {
         impl<$($generics)*> Operand for $type {
             fn elements(&self, parts: &mut Vec<Vec<f64>>) {
                 sequence::elements(self, parts);
+            }
+            fn rests(&self, parts: &mut Vec<Vec<f64>>) {
+                sequence::rests(self, parts);
             }
             fn poison(&mut self, poison: Poison) {
                 sequence::poison(self, poison);
@@ -397,6 +411,11 @@ impl<T: Operand, E: Display + 'static> Operand for Result<T, E> {
             value.elements(parts);
         }
     }
+    fn rests(&self, parts: &mut Vec<Vec<f64>>) {
+        if let Ok(value) = self {
+            value.rests(parts);
+        }
+    }
     fn fingerprint(&self, fingerprint: &mut Fingerprint) {
         if let Ok(value) = self {
             value.fingerprint(fingerprint);
@@ -453,6 +472,12 @@ impl<T: Operand> Operand for Option<T> {
             None => parts.push(Vec::new()),
         }
     }
+    fn rests(&self, parts: &mut Vec<Vec<f64>>) {
+        match self {
+            Some(value) => value.rests(parts),
+            None => parts.push(Vec::new()),
+        }
+    }
     fn fingerprint(&self, fingerprint: &mut Fingerprint) {
         fingerprint.add(self.is_some() as u64);
         if let Some(value) = self {
@@ -486,6 +511,10 @@ macro_rules! tuple_operand {
             fn elements(&self, parts: &mut Vec<Vec<f64>>) {
                 let ($($name,)*) = self;
                 $($name.elements(parts);)*
+            }
+            fn rests(&self, parts: &mut Vec<Vec<f64>>) {
+                let ($($name,)*) = self;
+                $($name.rests(parts);)*
             }
             fn poison(&mut self, poison: Poison) {
                 let ($($name,)*) = self;

@@ -27,6 +27,14 @@ impl<T: Operand> Oracle<T> {
             None => self.value.elements(parts),
         }
     }
+
+    /// Appends what its elements leave out.
+    pub fn rests(&self, parts: &mut Vec<Vec<f64>>) {
+        match self.wide {
+            Some(_) => parts.push(Vec::new()),
+            None => self.value.rests(parts),
+        }
+    }
 }
 
 /// The `f64` twins of numbers.

@@ -30,7 +30,7 @@ pub enum Regime {
     Ties,
     /// Ascending numbers.
     Sorted,
-    /// Descending numbers.
+    /// Descending numbers, over eight times the usual range.
     Reversed,
     /// Fifteen of sixteen numbers are zero.
     Sparse,
@@ -42,7 +42,7 @@ pub enum Regime {
     Lowered,
     /// 256 times as large as usual.
     Large,
-    /// So large that squares overflow.
+    /// So large that squares overflow; half of the arrays have negative ones alone.
     Huge,
     /// So small that squares underflow.
     Tiny,
@@ -63,6 +63,13 @@ const FALL: f64 = 256.0;
 
 /// How many times as large.
 const SCALE: f64 = 256.0;
+
+/// How many times as wide descending numbers lie as usual ones.
+const WIDTH: f64 = 8.0;
+
+/// How many numbers have 64 bits, and half of them.
+const WORDS: f64 = 18_446_744_073_709_551_616.0;
+const HALF_WORDS: f64 = WORDS / 2.0;
 
 impl Regime {
     /// Those in which every kernel is checked, unless it says otherwise.
@@ -126,7 +133,7 @@ impl Regime {
             Regime::Negative => "no positive number",
             Regime::Ties => "few different numbers",
             Regime::Sorted => "ascending numbers",
-            Regime::Reversed => "descending numbers",
+            Regime::Reversed => "descending numbers, eight times as large as usual",
             Regime::Sparse => "mostly zeros",
             Regime::Ends => "the ends of the range",
             Regime::Shifted => "numbers around 64",
@@ -233,8 +240,15 @@ impl Domain {
         if !self.is_whole() {
             return vec![start, self.within(end), self.within((start + end) / 2.0)];
         }
-        // Where the type has more digits than `f64`, the last number below the end.
-        let last = if end - 1.0 < end { end - 1.0 } else { end.next_down() };
+        // Where the type has more digits than `f64`, the last number below the end; the end of such a type becomes its last number.
+        let last = match (start, end) {
+            _ if end - 1.0 < end => end - 1.0,
+            (0.0, WORDS) => return vec![0.0, 1.0, end.next_down(), WORDS],
+            (_, HALF_WORDS) if start == -HALF_WORDS => {
+                return vec![start, -1.0, 0.0, 1.0, end.next_down(), HALF_WORDS];
+            }
+            _ => end.next_down(),
+        };
         let numbers = [start, start + 1.0, -1.0, 0.0, 1.0, last - 1.0, last];
         numbers.into_iter().filter(|number| self.bounds.contains(number)).collect()
     }
@@ -274,6 +288,11 @@ pub(super) fn in_regime(
         _ => 0.0,
     };
     let (ends, scale) = (domain.ends(), domain.scale(regime));
+    let is_negative = regime == Regime::Huge && {
+        let mut units = [0.0; RUN];
+        generator.units(0, &mut units);
+        units[0] < 0.5
+    };
     move |run, values| {
         usual(run, values);
         let start = run * RUN;
@@ -306,7 +325,11 @@ pub(super) fn in_regime(
                 let units = units(generator);
                 each(values, &|i, _| {
                     let share = (i as f64 + units[i - start]) / n.max(1) as f64;
-                    domain.at(if regime == Regime::Sorted { share } else { 1.0 - share })
+                    match regime {
+                        Regime::Sorted => domain.at(share),
+                        _ if domain.is_free => WIDTH * domain.at(1.0 - share),
+                        _ => domain.at(1.0 - share),
+                    }
                 });
             }
             Regime::Sparse if domain.has_zero() => {
@@ -318,6 +341,9 @@ pub(super) fn in_regime(
             }
             Regime::Shifted if domain.is_free => each(values, &|_, value| value + RISE),
             Regime::Lowered if domain.is_free => each(values, &|_, value| value - FALL),
+            Regime::Huge if domain.is_free && is_negative => {
+                each(values, &|_, value| -value.abs() * scale);
+            }
             Regime::Large | Regime::Huge | Regime::Tiny | Regime::Denormal if domain.is_free => {
                 each(values, &|_, value| value * scale);
             }

@@ -11,6 +11,8 @@ use super::{Element, Fingerprint, Operand, Plain, PlainBytes, Poison};
 pub trait Numbers<'a> {
     /// Their values.
     fn values(&self) -> Vec<f64>;
+    /// What their values leave out of them; empty where that is nothing for any number of their type.
+    fn rests(&self) -> Vec<f64>;
     /// Positions that hold the pattern.
     fn poisoned(&self, poison: Poison) -> Vec<usize>;
     /// Adds them to a fingerprint.
@@ -24,6 +26,11 @@ pub trait Numbers<'a> {
 impl<'a, T: Element> Numbers<'a> for &'a [T] {
     fn values(&self) -> Vec<f64> {
         self.iter().map(|number| number.to_f64()).collect()
+    }
+
+    fn rests(&self) -> Vec<f64> {
+        let numbers = if T::IS_WIDER { *self } else { &[] };
+        numbers.iter().map(|number| number.rest()).collect()
     }
 
     fn poisoned(&self, poison: Poison) -> Vec<usize> {
@@ -96,6 +103,17 @@ pub(super) fn elements<T: Operand>(items: &[T], parts: &mut Vec<Vec<f64>>) {
     match T::numbers(items) {
         Some(numbers) => parts.push(numbers.values()),
         None => parts.extend(joined(items.iter().map(|item| of_item(item, T::elements)))),
+    }
+}
+
+pub(super) fn rests<T: Operand>(items: &[T], parts: &mut Vec<Vec<f64>>) {
+    if let Some(numbers) = T::numbers(items) {
+        return parts.push(numbers.rests());
+    }
+    let of_first = items.first().map(|first| of_item(first, T::rests)).unwrap_or_default();
+    match of_first.iter().all(Vec::is_empty) {
+        true => parts.extend(of_first),
+        false => parts.extend(joined(items.iter().map(|item| of_item(item, T::rests)))),
     }
 }
 
