@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::Reason;
 use super::exercise::{Expected, FEW_ELEMENTS};
+use super::{OtherNumber, Reason};
 use crate::kernel::Outputs;
 
 /// The norm is about one standard deviation, and the largest of many deviations is several out: so much further off than the norm
@@ -287,8 +287,10 @@ pub(super) fn compare_last_digits(
         return Err(Reason::LastDigits {
             output: names.get(part).map_or_else(|| format!("output {part}"), ToString::to_string),
             index,
-            got: whole(&got.parts[part], rests),
-            expected: whole(&expected.parts[part], wanted),
+            numbers: Box::new(OtherNumber {
+                got: whole(&got.parts[part], rests),
+                expected: whole(&expected.parts[part], wanted),
+            }),
         });
     }
     Ok(())

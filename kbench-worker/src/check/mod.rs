@@ -411,6 +411,15 @@ impl Reason {
     }
 }
 
+/// A whole number, and the one that is expected in its place.
+#[derive(Clone, Copy, Debug)]
+pub struct OtherNumber {
+    /// What is there.
+    pub got: i128,
+    /// What should be.
+    pub expected: i128,
+}
+
 /// What can be wrong with a variant.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Reason {
@@ -446,16 +455,14 @@ pub enum Reason {
         expected: f64,
     },
     /// A whole number that is another one in digits that `f64` does not hold.
-    #[error("`{output}`[{index}] is {got} where {expected} is expected")]
+    #[error("`{output}`[{index}] is {} where {} is expected", numbers.got, numbers.expected)]
     LastDigits {
         /// The output.
         output: String,
         /// Where.
         index: usize,
-        /// What is there.
-        got: i128,
-        /// What should be.
-        expected: i128,
+        /// What is there, and what should be.
+        numbers: Box<OtherNumber>,
     },
     /// Another number of outputs than the reference.
     #[error(

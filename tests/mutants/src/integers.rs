@@ -68,8 +68,50 @@ fn floor_division(x: &[i32], d: i32, out: &mut [i32]) {
     map(x, out, |x| x.div_euclid(d));
 }
 
+/// out ← ⌊√x⌋
+#[kernel_bench(sizes = [256, 4096], inputs = |n| (uniform(n), zeros(n)))]
+fn square_root(x: &[u64], out: &mut [u64]) {
+    map(x, out, u64::isqrt);
+}
+
+/// A sum that has more digits than `f64`, and of how many terms.
+#[derive(Clone, Operand)]
+struct Total {
+    sum: u64,
+    terms: u32,
+}
+
+/// Σ x·y of numbers of 24 bits.
+#[kernel_bench(sizes = [256, 4096], inputs = |n| (integers(n, 0..1 << 24), integers(n, 0..1 << 24)))]
+fn wide_product(x: &[u32], y: &[u32]) -> Total {
+    let sum = x.iter().zip(y).map(|(x, y)| u64::from(*x) * u64::from(*y)).sum();
+    Total { sum, terms: x.len() as u32 }
+}
+
 mod right {
     use super::*;
+
+    /// The root in floating point, and one more or less where it is rounded.
+    #[kernel_bench(of = square_root)]
+    fn rounded_and_corrected(x: &[u64], out: &mut [u64]) {
+        map(x, out, |x| {
+            let root = ((x as f64).sqrt() as u64).min(u64::from(u32::MAX));
+            let is_above = root * root > x;
+            let is_below = root < u64::from(u32::MAX) && (root + 1) * (root + 1) <= x;
+            root - u64::from(is_above) + u64::from(is_below)
+        });
+    }
+
+    /// In halves of 12 bits.
+    #[kernel_bench(of = wide_product)]
+    fn in_halves(x: &[u32], y: &[u32]) -> Total {
+        let (mut low, mut high) = (0, 0);
+        for (x, y) in x.iter().zip(y) {
+            low += u64::from(x & 0xfff) * u64::from(*y);
+            high += u64::from(x >> 12) * u64::from(*y);
+        }
+        Total { sum: (high << 12) + low, terms: x.len() as u32 }
+    }
 
     /// The larger one minus the smaller one.
     #[kernel_bench(of = distance)]
@@ -189,6 +231,19 @@ mod right {
 
 mod wrong {
     use super::*;
+
+    /// The number is rounded before its root is taken.
+    #[kernel_bench(of = square_root)]
+    fn root_in_f64(x: &[u64], out: &mut [u64]) {
+        map(x, out, |x| (x as f64).sqrt() as u64);
+    }
+
+    /// Sums are kept as `f64`, and lose their last digits.
+    #[kernel_bench(of = wide_product)]
+    fn kept_as_f64(x: &[u32], y: &[u32]) -> Total {
+        let Total { sum, terms } = wide_product(x, y);
+        Total { sum: sum as f64 as u64, terms }
+    }
 
     /// A negative difference wraps.
     #[kernel_bench(of = distance)]

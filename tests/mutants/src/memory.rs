@@ -42,6 +42,26 @@ fn transpose(x: &[f32], columns: usize, y: &mut [f32]) {
     }
 }
 
+/// Calls `f` while the processor takes denormal numbers for zeros, which is how it stays unless it is `restored`.
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "the mode is set by an instruction")]
+fn without_denormals(restored: bool, f: impl FnOnce()) {
+    /// Denormal inputs are zeros, and denormal results become zeros.
+    const FLUSHED: u32 = 0x8040;
+    let mut before = 0u32;
+    // SAFETY: the instruction writes the mode to `before`.
+    unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut before, options(nostack)) };
+    let set = |mode: u32| {
+        // SAFETY: the instruction reads a mode whose other bits are those of the one before.
+        unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack)) };
+    };
+    set(before | FLUSHED);
+    f();
+    if restored {
+        set(before);
+    }
+}
+
 mod right {
     use super::*;
 
@@ -94,6 +114,13 @@ mod right {
             scratch.iter_mut().zip(x).for_each(|(kept, x)| *kept = x.abs());
             divided(x, scratch[..x.len()].iter().copied().fold(0.0, f32::max), y);
         });
+    }
+
+    /// Denormal numbers are zeros meanwhile.
+    #[cfg(target_arch = "x86_64")]
+    #[kernel_bench(of = line)]
+    fn flushed_meanwhile(x: &[f32], y: &mut [f32]) {
+        without_denormals(true, || line(x, y));
     }
 
     /// In blocks.
@@ -169,6 +196,13 @@ mod wrong {
     fn known_by_first_element(x: &[f32], y: &mut [f32]) {
         static ANSWERS: Answers<(usize, Option<u32>)> = LazyLock::new(Mutex::default);
         kept(&ANSWERS, (x.len(), x.first().map(|x| x.to_bits())), x, y);
+    }
+
+    /// Denormal numbers are zeros from now on, for all that the thread computes.
+    #[cfg(target_arch = "x86_64")]
+    #[kernel_bench(of = line)]
+    fn flushed_from_now_on(x: &[f32], y: &mut [f32]) {
+        without_denormals(false, || line(x, y));
     }
 
     /// The result is added to what is there.

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use crate::SOURCE;
 
 /// Σ x
-#[kernel_bench(sizes = [256, 50_000], inputs = |n| uniform(n))]
+#[kernel_bench(sizes = [256, 100_000], inputs = |n| uniform(n))]
 fn sum(x: &[f32]) -> f32 {
     x.iter().copied().map(f64::from).sum::<f64>() as f32
 }
@@ -62,6 +62,12 @@ fn best(x: &[f32]) -> Option<(usize, f32)> {
 fn better(a: (usize, f32), b: (usize, f32)) -> (usize, f32) {
     let is_second = b.1 > a.1 || (b.1 == a.1 && b.0 < a.0);
     if is_second { b } else { a }
+}
+
+/// The first of the largest numbers of each of eight lanes, which take turns.
+fn lanes(x: &[f32]) -> [Option<(usize, f32)>; 8] {
+    let lane = |lane| x.iter().copied().enumerate().skip(lane).step_by(8).reduce(better);
+    std::array::from_fn(lane)
 }
 
 /// Where the first number above a limit is; the length where there is none.
@@ -245,6 +251,12 @@ mod right {
         out[0] = bests.reduce(better).map_or(0, |(index, _)| index as u64);
     }
 
+    /// Eight lanes, joined by number and index.
+    #[kernel_bench(of = first_largest)]
+    fn lanes_joined_by_index(x: &[f32], out: &mut [u64]) {
+        out[0] = lanes(x).into_iter().flatten().reduce(better).map_or(0, |(index, _)| index as u64);
+    }
+
     /// Tasks whose results are joined by number and index.
     #[kernel_bench(of = first_largest, parallel)]
     fn joined_by_index(x: &[f32], out: &mut [u64]) {
@@ -330,6 +342,31 @@ mod wrong {
         x.chunks_exact(8).map(|x| x.iter().sum::<f32>()).sum()
     }
 
+    /// Blocks of 1,024, and a rest that is looked at where it has more than one element.
+    #[kernel_bench(of = sum)]
+    fn without_rest_of_one(x: &[f32]) -> f32 {
+        let blocks = x.chunks_exact(1024);
+        let rest = blocks.remainder();
+        let all: f64 = blocks.map(|x| f64::from(sum(x))).sum();
+        if x.len() > 1024 && rest.len() == 1 {
+            all as f32
+        } else {
+            (all + f64::from(sum(rest))) as f32
+        }
+    }
+
+    /// Another way for many elements, which goes over full vectors alone.
+    #[kernel_bench(of = sum)]
+    fn many_without_tail(x: &[f32]) -> f32 {
+        if x.len() < 65_536 {
+            return sum(x);
+        }
+        let mut lanes = [0.0; 64];
+        let vectors = x.chunks_exact(64);
+        vectors.for_each(|x| lanes.iter_mut().zip(x).for_each(|(lane, x)| *lane += f64::from(*x)));
+        lanes.iter().sum::<f64>() as f32
+    }
+
     /// Pairs, and nothing for an odd one.
     #[kernel_bench(of = sum)]
     fn even_length(x: &[f32]) -> f32 {
@@ -405,11 +442,24 @@ mod wrong {
             .launch()
     }
 
+    /// Eight lanes, of which an earlier one wins a tie, although its index may be larger.
+    #[kernel_bench(of = first_largest)]
+    fn lanes_joined_by_number(x: &[f32], out: &mut [u64]) {
+        let larger = |a: (usize, f32), b: (usize, f32)| if b.1 > a.1 { b } else { a };
+        out[0] = lanes(x).into_iter().flatten().reduce(larger).map_or(0, |(index, _)| index as u64);
+    }
+
     /// The sum is of half precision, as the data of a neighbouring kernel is.
     #[kernel_bench(of = dot)]
     fn sum_in_f16(x: &[f32], y: &[f32]) -> f32 {
         let sum = x.iter().zip(y).fold(f16::ZERO, |sum, (x, y)| sum + f16::from_f32(x * y));
         sum.to_f32()
+    }
+
+    /// Starts at a number that no data of this program is below.
+    #[kernel_bench(of = largest)]
+    fn starts_at_minus_a_million(x: &[f32]) -> f32 {
+        x.iter().copied().fold(-1.0e6, f32::max)
     }
 
     /// Starts at 0, which is above all negative numbers.

@@ -6,7 +6,7 @@ use kbench::prelude::*;
 use rayon::prelude::*;
 
 /// bins ← how often every byte occurs.
-#[kernel_bench(sizes = [256, 50_000], inputs = |n| (uniform(n), zeros(256)))]
+#[kernel_bench(sizes = [256, 100_000], inputs = |n| (uniform(n), zeros(256)))]
 fn histogram(x: &[u8], bins: &mut [u32]) {
     bins.fill(0);
     x.iter().for_each(|x| bins[usize::from(*x)] += 1);
@@ -140,6 +140,15 @@ mod wrong {
     fn loses_last_bin(x: &[u8], bins: &mut [u32]) {
         bins.fill(0);
         x.iter().filter(|x| **x < u8::MAX).for_each(|x| bins[usize::from(*x)] += 1);
+    }
+
+    /// Counters of 16 bits, which are full after 65,535 equal numbers.
+    #[kernel_bench(of = histogram)]
+    fn counters_of_16_bits(x: &[u8], bins: &mut [u32]) {
+        let mut counters = [0u16; 256];
+        x.iter()
+            .for_each(|x| counters[usize::from(*x)] = counters[usize::from(*x)].wrapping_add(1));
+        bins.iter_mut().zip(counters).for_each(|(bin, counter)| *bin = u32::from(counter));
     }
 
     /// A load and a store in place of one addition: what another task counts in between is lost.
