@@ -6,6 +6,7 @@ use std::time::Instant;
 use super::compare::{Limits, compare};
 use super::exercise::{Exercise, Expected, FEW_ELEMENTS, Trial, all_outputs};
 use super::gate::{Gate, PATIENCE, Subject};
+use super::sensitivity::longest;
 use super::{Check, Origin, Part, Remark, Tell, Wrong};
 use crate::kernel::{Backend, Caller, KernelEntry, VariantEntry, guard};
 use crate::plan::Size;
@@ -17,8 +18,18 @@ const SHORT: f64 = 4.0;
 /// How much further off than the own function a variant may be in a regime.
 const OWN_SHARE: f64 = 4.0;
 
+/// Results that change by so much, relative to their magnitude, when inputs do in their last place tell nothing: the sine of a very
+/// large number.
+const UNSETTLED: f64 = 0.3;
+
 /// Sets of data of a regime where results are few, and one of them may be right by chance.
 const SETS_OF_FEW: u64 = 8;
+
+/// Of how many awkward sizes the middle one is taken for most circumstances; kernels of several axes have more, which are larger.
+const USUAL_SIZES: usize = 7;
+
+/// Data on which parallel variants are called from several pools.
+const IN_POOLS: [Regime; 3] = [Regime::Usual, Regime::Sorted, Regime::Sparse];
 
 /// Smaller sizes that are tried where a variant has failed.
 const MOST_SHRINKS: usize = 24;
@@ -51,7 +62,8 @@ impl Gate {
     ) -> Result<(), Box<Wrong>> {
         let is_host = subject.variant.implementation.is_host();
         let is_deterministic = !check.remarks.contains(&Remark::NotDeterministic);
-        let (Some(small), Some(large)) = (sizes.get(sizes.len() / 2), sizes.last()) else {
+        let middle = sizes.len().min(USUAL_SIZES) / 2;
+        let (Some(small), Some(large)) = (sizes.get(middle), sizes.last()) else {
             return Ok(());
         };
         // Calls of other programs and of devices take longer.
@@ -95,7 +107,11 @@ impl Gate {
             check.coverage.guarded |= unless_declined(self.check_pages(subject, size, tell))?;
         }
         if subject.variant.backend == Backend::Parallel {
-            check.coverage.pools = unless_declined(self.check_pools(subject, large, tell))?;
+            // Where there are fewer elements than threads, and where there are many for each.
+            for (size, regimes) in [(small, &[Regime::Usual][..]), (large, &IN_POOLS)] {
+                let pools = self.check_pools(subject, (size, regimes), tell);
+                check.coverage.pools = unless_declined(pools)?;
+            }
         }
         if subject.variant.is_reentrant {
             check.coverage.at_once = unless_declined(self.check_at_once(subject, small, tell))?;
@@ -191,6 +207,9 @@ impl Gate {
             tell(trial.attempt(self.kernel, Part::Definition));
             let mut exercise = self.source.exercise(&trial);
             if let Ok(exercise) = &mut exercise {
+                if let Some(expected) = &mut exercise.expected {
+                    expected.terms = longest(&self.source, exercise.data.as_mut(), expected);
+                }
                 self.scale(exercise, &trial, usual, subject.variant);
             }
             self.exercises.insert(trial.clone(), exercise);
@@ -258,7 +277,9 @@ impl Gate {
                     is_short,
                 )
         });
-        is_other && has_results && (!is_extreme || is_short)
+        let are_settled =
+            (0..expected.parts.len()).all(|part| expected.condition(part) < UNSETTLED);
+        is_other && has_results && are_settled && (!is_extreme || is_short)
     }
 
     /// Rounding errors of the types of all outputs, as far as they are known before a call.
@@ -299,8 +320,9 @@ impl Gate {
         let is_special = matches!(trial.regime, Regime::Infinite | Regime::Nan);
         let is_short = !is_special && limits.iter().all(|limits| limits.terms() <= SHORT);
         let largest = |limits: &Limits| trial.regime.largest_result(limits.roundoff());
-        let widened =
-            limits.into_iter().map(|limits| limits.in_regime(is_short.then(|| largest(&limits))));
+        let widened = limits
+            .into_iter()
+            .map(|limits| limits.in_regime(trial.regime, is_short.then(|| largest(&limits))));
         let widened = widened.map(|limits| match variant.is_base {
             true => limits.at_least(limits.roundoff().sqrt()),
             // One that has lost half of its digits is wrong itself.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::exercise::{Expected, FEW_ELEMENTS};
 use super::{OtherNumber, Reason};
 use crate::kernel::Outputs;
+use crate::value::{Regime, limits};
 
 /// The norm is about one standard deviation, and the largest of many deviations is several out: so much further off than the norm
 /// may one element be.
@@ -20,6 +21,9 @@ const FEW_SLACK: f64 = 4.0;
 
 /// Rounding errors that are granted to a result, and per step of a reduction, where they add up like a random walk.
 const ROUNDINGS: f64 = 4.0;
+
+/// How far above the rounding errors of the large elements a small one has to be, so that mistakes in it show.
+const NOISE: f64 = 3.0;
 
 /// How much more than by an error of their last place results may change with their inputs: intermediate results are rounded
 /// as inputs are.
@@ -50,6 +54,8 @@ pub(super) struct Limits {
     condition: f64,
     /// Larger elements are left out; none where that is an error.
     largest: Option<f64>,
+    /// Differences that are no larger do not count.
+    least: f64,
     /// Whether they are those of usual data.
     is_usual: bool,
     /// What is granted in any case: the relative error of another function that is known to be right.
@@ -62,8 +68,18 @@ impl Limits {
         // Work that is no number, or less than an operation per element, says nothing about rounding.
         let root = terms.max(1.0).sqrt();
         let (sums, steps) = (root * roundoff.min(SUM_ROUNDOFF), 1.0 + root * sum_share(roundoff));
-        let (given, floor, largest) = (None, 0.0, None);
-        Limits { roundoff, terms, given, sums, steps, condition, largest, floor, is_usual: true }
+        Limits {
+            roundoff,
+            terms,
+            given: None,
+            sums,
+            steps,
+            condition,
+            largest: None,
+            least: 0.0,
+            is_usual: true,
+            floor: 0.0,
+        }
     }
 
     /// The same where its author grants something else.
@@ -72,10 +88,17 @@ impl Limits {
     }
 
     /// The same for data on which all roundings of a sum may have the same sign, so that they do not average out; larger elements
-    /// than some are left out.
-    pub(super) fn in_regime(self, largest: Option<f64>) -> Self {
+    /// than some are left out. Where results may be below the smallest normal number, that many digits are all they have.
+    pub(super) fn in_regime(self, regime: Regime, largest: Option<f64>) -> Self {
         let sums = self.sums * self.terms.max(1.0).sqrt();
-        Limits { sums, largest, is_usual: false, ..self }
+        let [smallest, _] = limits(self.roundoff);
+        let least = if regime.is_extreme() && self.roundoff > 0.0 { smallest } else { 0.0 };
+        Limits { sums, largest, least, is_usual: false, ..self }
+    }
+
+    /// What rounding leaves in an element that is zero, where the magnitude of all is known and nothing more is granted.
+    pub(super) fn noise(&self, magnitude: f64) -> f64 {
+        NOISE * ROUNDINGS * ELEMENT_SLACK * self.sums * magnitude
     }
 
     /// Whether an element that should be so large is not compared.
@@ -342,7 +365,7 @@ impl Part<'_> {
                 return Err(Reason::NotFinite { output: output(), index, got, expected });
             }
             let difference = (got - expected).abs();
-            if difference == 0.0 {
+            if difference <= self.limits.least {
                 continue;
             }
             squares += (difference / unit).powi(2);
@@ -407,6 +430,7 @@ mod tests {
             rests: Vec::new(),
             scales: parts.iter().map(scale).collect(),
             spread: None,
+            terms: Vec::new(),
         }
     }
 
@@ -476,7 +500,8 @@ mod tests {
             outputs
         };
         let Outputs { parts, rests, .. } = of(u64::MAX - 1);
-        let wanted = Expected { scales: vec![1.0; 2], parts, rests, spread: None };
+        let wanted =
+            Expected { scales: vec![1.0; 2], parts, rests, spread: None, terms: Vec::new() };
         let exact = [Limits::of(0.0, 1.0, 0.0); 2];
         let compare = |number, limits: &[Limits]| {
             compare_last_digits(&["count", "hash"], &of(number), &wanted, limits)

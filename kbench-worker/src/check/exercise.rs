@@ -30,6 +30,9 @@ pub struct Expected {
     pub(super) scales: Vec<f64>,
     /// By how much its elements change when inputs do in their last places, where that was tried.
     pub(super) spread: Option<Spread>,
+    /// On how many inputs an element of every part may depend in this data, where that is more than at its size in general; or
+    /// nothing.
+    pub(super) terms: Vec<f64>,
 }
 
 /// By how much results change when inputs do in their last places.
@@ -215,7 +218,7 @@ impl Source {
             }
         }
         let Outputs { parts, rests, .. } = outputs;
-        Ok(Some(Expected { parts, rests, scales, spread: None }))
+        Ok(Some(Expected { parts, rests, scales, spread: None, terms: Vec::new() }))
     }
 
     /// Inputs per output element, as `work` or the size says; no more than there are.

@@ -567,6 +567,7 @@ impl Gate {
                 (Some(found), _) => found,
                 (None, Terms { terms, .. }) => terms,
             };
+            let terms = terms.max(expected.terms.get(part).copied().unwrap_or(1.0));
             let roundoff = roundoffs.get(part).copied().unwrap_or(f32::ROUNDOFF);
             let condition = sensitivity.condition.get(part).copied().unwrap_or(0.0);
             Limits::of(roundoff, terms, condition).or_given(given)

@@ -10,7 +10,7 @@ use super::sensitivity::{alter, real_arrays};
 use super::{Circumstance, Part, Reason, Tell, Wrong};
 use crate::kernel::{Backend, CellData, InPlace, VariantEntry};
 use crate::plan::Size;
-use crate::value::{Draw, Pages, Poison, Side, SplitMix};
+use crate::value::{Draw, Others, Pages, Places, Poison, Regime, Side, SplitMix};
 
 /// Calls that are made with the same input, and the time that they may take.
 const CALLS: usize = 1_100;
@@ -55,10 +55,11 @@ struct Replaced {
     before: f64,
 }
 
-/// Data that has some of the first inputs' numbers, and what should come out of it.
+/// Data that is put into the memory of other data, and what should come out of it.
 struct Mixed {
     data: Box<dyn CellData>,
     expected: Expected,
+    trial: Trial,
 }
 
 impl Gate {
@@ -73,9 +74,10 @@ impl Gate {
         let other = Trial { seed: self.seed.wrapping_add(1), ..first.clone() };
         let Some([mut here, mut there]) = self.take_both(&first, &other) else { return Ok(false) };
         tell(first.attempt_in(self.kernel, Part::Definition, circumstance));
-        let mixed = self.mixed(&first, &other);
+        let mut others = self.mixed(&first, &other);
+        others.extend(self.zeros(subject, &first));
         tell(first.attempt_in(self.kernel, Part::Variant, circumstance));
-        let outcome = self.exchange(subject, &first, [&mut here, &mut there], mixed);
+        let outcome = self.exchange(subject, &first, [&mut here, &mut there], others);
         let outcome = outcome.and_then(|is_exchanged| {
             self.keep(&first, here)?;
             self.keep(&other, there)?;
@@ -93,14 +95,31 @@ impl Gate {
         Some([take(first)?, take(other)?])
     }
 
-    /// Data with the first and the last number of every array of one trial, and the others of another one: what is kept for the
-    /// ends of an array does not hold for it.
-    fn mixed(&self, ends: &Trial, others: &Trial) -> Option<Mixed> {
-        let draw = Draw { ends: Some(ends.seed), ..Draw::of(others.seed) };
-        let mut data = self.source.drawn(draw, &ends.size).ok()?;
-        let expected = self.source.expected(data.as_mut(), others).ok()??;
-        let is_finite = expected.parts.iter().flatten().all(|element| element.is_finite());
-        is_finite.then_some(Mixed { data, expected })
+    /// Data with the first and the last number of every array of one trial, and the others of another one; and data of which one
+    /// number is another: what is kept for the ends of an array, or for a sample of it, does not hold for it.
+    fn mixed(&self, first: &Trial, other: &Trial) -> Vec<Mixed> {
+        let sets = [(Places::Ends, first, other), (Places::Inner, other, first)];
+        let mixed = |(places, of, all): (Places, &Trial, &Trial)| {
+            let others = Some(Others { places, seed: of.seed });
+            let mut data =
+                self.source.drawn(Draw { others, ..Draw::of(all.seed) }, &all.size).ok()?;
+            let expected = self.source.expected(data.as_mut(), all).ok()??;
+            let is_finite = expected.parts.iter().flatten().all(|element| element.is_finite());
+            is_finite.then(|| Mixed { data, expected, trial: all.clone() })
+        };
+        sets.into_iter().filter_map(mixed).collect()
+    }
+
+    /// Zeros, if variants are checked with them: they are sorted, have one sign, and whatever else may be kept in mind.
+    fn zeros(&self, subject: Subject<'_>, usual: &Trial) -> Option<Mixed> {
+        let trial = Trial { regime: Regime::Zeros, ..usual.clone() };
+        let expected = match self.exercises.get(&trial) {
+            Some(Ok(exercise)) if self.can_tell(subject, &trial, usual) => {
+                exercise.expected.clone()?
+            }
+            _ => return None,
+        };
+        Some(Mixed { data: self.source.data(&trial).ok()?, expected, trial })
     }
 
     fn exchange(
@@ -108,7 +127,7 @@ impl Gate {
         subject: Subject<'_>,
         trial: &Trial,
         [here, there]: [&mut Exercise; 2],
-        mut mixed: Option<Mixed>,
+        mut others: Vec<Mixed>,
     ) -> Result<bool, Reason> {
         let Exercise { data, expected: Some(expected), .. } = here else { return Ok(false) };
         let Exercise { data: other, expected: Some(of_other), .. } = there else {
@@ -116,23 +135,25 @@ impl Gate {
         };
         let (data, outputs) = (data.as_mut(), self.kernel.in_place != InPlace::No);
         self.call(subject.callable, data, Poison::First)?;
-        let compared = |data: &mut dyn CellData, expected: &Expected| {
+        let compared = |data: &mut dyn CellData, expected: &Expected, trial: &Trial| {
             let called = self.call_as_is(subject.callable, data, Poison::First)?;
             self.compare_call(subject, data, called, expected, trial)
                 .map_err(|reason| Reason::Remembers { reason: Box::new(reason) })
         };
-        let mixed = mixed.as_mut().map(|mixed| (&mut mixed.data, &mixed.expected));
-        for (other, of_other) in [(&mut *other, &*of_other)].into_iter().chain(mixed) {
+        let others = others.iter_mut().map(|of| (&mut of.data, &of.expected, &of.trial));
+        for (other, of_other, in_other) in
+            [(&mut *other, &*of_other, trial)].into_iter().chain(others)
+        {
             if !data.exchange(outputs, other.as_mut()) {
                 return Ok(false);
             }
-            let outcome = compared(data, of_other);
+            let outcome = compared(data, of_other, in_other);
             let is_back = data.exchange(outputs, other.as_mut());
             outcome?;
             if !is_back {
                 return Ok(false);
             }
-            compared(data, expected)?;
+            compared(data, expected, trial)?;
         }
         let is_long = trial.size.product() >= Some(MANY_ELEMENTS);
         if is_long && subject.callable.1.is_host() {

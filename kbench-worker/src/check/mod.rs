@@ -146,7 +146,8 @@ impl fmt::Display for Covered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut words = Vec::new();
         if self.sizes > 0 {
-            words.push(format!("{} awkward sizes with 2 seeds", self.sizes));
+            let sizes = if self.sizes == 1 { "size" } else { "sizes" };
+            words.push(format!("{} awkward {sizes} with 2 seeds", self.sizes));
         }
         let names = |regimes: &[Regime]| -> String {
             regimes.iter().map(|regime| regime.name()).collect::<Vec<_>>().join(" ")

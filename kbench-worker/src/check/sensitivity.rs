@@ -21,6 +21,9 @@ const SPECIMENS_OF_FEW: u64 = 4;
 /// Inputs of every array that are changed to see which results change with them.
 const PROBES: usize = 2;
 
+/// The same where indices say which results change, so that all of them may change the same one.
+const PROBES_OF_INDICES: usize = 4;
+
 /// Tells the seeds of such sets apart.
 const OTHER_SPECIMEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -178,6 +181,10 @@ impl Specimen {
             let indices: BTreeSet<usize> =
                 (0..ELEMENTS).map(|_| random.below(elements.len() as u64) as usize).collect();
             for index in indices {
+                // Rounding errors of large elements hide what is wrong with very small ones.
+                if elements[index].abs() <= limits[part].noise(expected.scales[part]) {
+                    continue;
+                }
                 for wrong in [0.0, -elements[index]] {
                     if differs(wrong, elements[index], &limits[part]) {
                         let passes = passes_with(expected, (part, index), wrong, limits[part]);
@@ -280,6 +287,26 @@ fn guarded_outputs(source: &Source, data: &mut dyn CellData) -> Option<Vec<Vec<f
     guard(|| source.outputs(data)).ok()?.ok()?.map(|outputs| outputs.parts)
 }
 
+/// What comes out when a number of an array is another one: that at another place, which the author's inputs may hold.
+fn outputs_with(
+    source: &Source,
+    data: &mut dyn CellData,
+    array: usize,
+    [index, other]: [usize; 2],
+) -> Option<Vec<Vec<f64>>> {
+    let other = alter(source, data, array, other, &|number| number);
+    let change = |number: f64| if number == other { 0.1 - 1.5 * number } else { other };
+    let before = alter(source, data, array, index, &change);
+    let changed = guarded_outputs(source, data);
+    alter(source, data, array, index, &|_| before);
+    changed
+}
+
+/// Whether results differ.
+fn differ((a, b): (&f64, &f64)) -> bool {
+    a != b && !(a.is_nan() && b.is_nan())
+}
+
 /// On how many inputs an element of every output depends, on average, by changing some of them: every pair of an input and a
 /// result that changes with it is counted from the side of the inputs. Nothing is known of outputs without elements.
 fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<Option<f64>> {
@@ -291,18 +318,9 @@ fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<O
     for (array, length) in arrays.chosen {
         for _ in 0..PROBES {
             let [index, other] = [(); 2].map(|()| random.below(length as u64) as usize);
-            // Another number of the same array is one that the author's inputs may hold.
-            let other = alter(source, data, array, other, &|number| number);
-            let change = |number: f64| match number == other {
-                true => 0.1 - 1.5 * number,
-                false => other,
-            };
-            let before = alter(source, data, array, index, &change);
-            let changed = guarded_outputs(source, data);
-            alter(source, data, array, index, &|_| before);
+            let changed = outputs_with(source, data, array, [index, other]);
             let changed = changed.filter(|changed| has_shape_of(changed, &expected.parts));
             let Some(changed) = changed else { return Vec::new() };
-            let differ = |(a, b): (&f64, &f64)| a != b && !(a.is_nan() && b.is_nan());
             for (pairs, (changed, expected)) in
                 pairs.iter_mut().zip(changed.iter().zip(&expected.parts))
             {
@@ -316,6 +334,39 @@ fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<O
         (has_inputs && !elements.is_empty()).then(|| (pairs / elements.len() as f64).max(1.0))
     };
     pairs.iter().zip(&expected.parts).map(per_element).collect()
+}
+
+/// On how many inputs an element of every output may depend at most, where indices among the inputs say which: by the share of
+/// some inputs that change the same element. Nothing where there are no indices.
+pub(super) fn longest(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<f64> {
+    let mut has_indices = false;
+    data.each_input(reads_outputs(source), &mut |numbers| {
+        has_indices |= numbers.roundoff() == 0.0 && numbers.length() > 0;
+    });
+    if !has_indices {
+        return Vec::new();
+    }
+    let zeros = || expected.parts.iter().map(|part| vec![0.0; part.len()]).collect::<Vec<_>>();
+    let (mut terms, mut random) = (zeros(), SplitMix(0x6c6f_6e67_6573));
+    for (array, length) in some_arrays(&real_arrays(source, data), 1).chosen {
+        let mut changes = zeros();
+        for _ in 0..PROBES_OF_INDICES {
+            let places = [(); 2].map(|()| random.below(length as u64) as usize);
+            let changed = outputs_with(source, data, array, places);
+            let changed = changed.filter(|changed| has_shape_of(changed, &expected.parts));
+            let Some(changed) = changed else { return Vec::new() };
+            let changed = changed.iter().flatten().zip(expected.parts.iter().flatten());
+            for (count, pair) in changes.iter_mut().flatten().zip(changed) {
+                *count += f64::from(u8::from(differ(pair)));
+            }
+        }
+        // One that changes once may depend on one input alone.
+        let counts = changes.iter().flatten().map(|count| if *count > 1.0 { *count } else { 0.0 });
+        for (terms, count) in terms.iter_mut().flatten().zip(counts) {
+            *terms += count / PROBES_OF_INDICES as f64 * length as f64;
+        }
+    }
+    terms.iter().map(|part| part.iter().fold(1.0, |all, terms| terms.max(all))).collect()
 }
 
 /// Lengths of the arrays of inputs; 0 for those of whole numbers, which may be indices.

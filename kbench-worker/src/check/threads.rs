@@ -36,7 +36,7 @@ impl Gate {
     pub(super) fn check_pools(
         &mut self,
         subject: Subject<'_>,
-        size: &Size,
+        (size, regimes): (&Size, &[Regime]),
         tell: &mut Tell<'_>,
     ) -> Result<Vec<usize>, Box<Wrong>> {
         let mut called_from = Vec::new();
@@ -45,10 +45,10 @@ impl Gate {
             let caller = Caller::Pool(pool);
             let of_pool = Subject { callable: (subject.callable.0, &caller), ..subject };
             let circumstance = Circumstance::Pool(threads);
-            for regime in [Regime::Usual, Regime::Sorted, Regime::Sparse] {
+            for regime in regimes {
                 let usual = self.usual(size);
-                let trial = Trial { regime, ..usual.clone() };
-                if !self.can_tell(subject, &trial, &usual) && regime != Regime::Usual {
+                let trial = Trial { regime: *regime, ..usual.clone() };
+                if !self.can_tell(subject, &trial, &usual) && *regime != Regime::Usual {
                     continue;
                 }
                 let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { continue };

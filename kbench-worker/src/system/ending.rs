@@ -20,9 +20,10 @@ pub(crate) fn is_by_others(status: ExitStatus) -> bool {
 
 fn of_signal(signal: i32) -> String {
     let (name, meaning) = match signal {
-        libc::SIGSEGV => {
-            ("SIGSEGV", "it touched memory that is not its own, or overflowed its stack")
-        }
+        libc::SIGSEGV => (
+            "SIGSEGV",
+            "it touched memory that is not its own, relied on more alignment than the type has, or overflowed its stack",
+        ),
         libc::SIGBUS => ("SIGBUS", "it touched memory that is not there"),
         libc::SIGILL => ("SIGILL", "an instruction that this processor does not have"),
         libc::SIGFPE => ("SIGFPE", "a division that has no result"),

@@ -29,14 +29,42 @@ pub struct Draw {
     pub seed: u64,
     /// What numbers they are.
     pub regime: Regime,
-    /// The seed of the first and the last number of every array, where it is another one.
-    pub ends: Option<u64>,
+    /// Numbers of every array that are drawn with another seed.
+    pub others: Option<Others>,
+}
+
+/// Numbers that are drawn with another seed than those around them.
+#[derive(Clone, Copy, Debug)]
+pub struct Others {
+    /// Which ones.
+    pub places: Places,
+    /// Their seed.
+    pub seed: u64,
+}
+
+/// Some places of an array.
+#[derive(Clone, Copy, Debug)]
+pub enum Places {
+    /// The first and the last one.
+    Ends,
+    /// One in the inner, at an odd index.
+    Inner,
+}
+
+impl Places {
+    fn of(self, n: usize) -> [usize; 2] {
+        let last = n.saturating_sub(1);
+        match self {
+            Places::Ends => [0, last],
+            Places::Inner => [((n / 8 * 5) | 1).min(last); 2],
+        }
+    }
 }
 
 impl Draw {
     /// The usual numbers of a seed.
     pub const fn of(seed: u64) -> Self {
-        Draw { seed, regime: Regime::Usual, ends: None }
+        Draw { seed, regime: Regime::Usual, others: None }
     }
 }
 
@@ -44,8 +72,8 @@ impl Draw {
 #[derive(Clone, Copy)]
 struct Stream {
     generator: Generator,
-    /// Those of its first and its last number, where they are others.
-    ends: Option<Generator>,
+    /// Those of some of its numbers, where they are others.
+    others: Option<(Places, Generator)>,
     regime: Regime,
 }
 
@@ -71,7 +99,8 @@ fn next_stream() -> Stream {
     let State { draw, next } = STATE.get();
     STATE.set(State { draw, next: next + 1 });
     let generator = |seed| Generator::new(seed, next);
-    Stream { generator: generator(draw.seed), ends: draw.ends.map(generator), regime: draw.regime }
+    let others = draw.others.map(|others| (others.places, generator(others.seed)));
+    Stream { generator: generator(draw.seed), others, regime: draw.regime }
 }
 
 /// An array of random numbers; see [`uniform`], [`normal`], [`range`].
@@ -182,26 +211,28 @@ const MANY: usize = 1 << 18;
 /// The numbers of an array in the regime of its stream, from the usual ones of a generator.
 fn draw<D: Distribution, V: Values>(
     n: usize,
-    Stream { generator, ends, regime }: Stream,
+    Stream { generator, others, regime }: Stream,
     domain: Domain,
     usual: impl Fn(Generator) -> V,
 ) -> D {
     let values = usual(generator);
-    match (regime, ends) {
+    match (regime, others) {
         (Regime::Usual, None) => D::draw(n, &values),
-        (Regime::Usual, Some(ends)) => D::draw(n, &with_ends(n, values, usual(ends))),
+        (Regime::Usual, Some((places, others))) => {
+            D::draw(n, &with_others(places.of(n), values, usual(others)))
+        }
         (regime, _) => D::draw(n, &in_regime(regime, domain, n, generator, values)),
     }
 }
 
-/// Numbers of which the first and the last are others.
-fn with_ends(n: usize, values: impl Values, ends: impl Values) -> impl Values {
+/// Numbers of which some are others.
+fn with_others(places: [usize; 2], values: impl Values, others: impl Values) -> impl Values {
     move |run, numbers: &mut [f64; RUN]| {
         values(run, numbers);
-        for place in [0, n.saturating_sub(1)].into_iter().filter(|place| place / RUN == run) {
-            let mut others = [0.0; RUN];
-            ends(run, &mut others);
-            numbers[place % RUN] = others[place % RUN];
+        for place in places.into_iter().filter(|place| place / RUN == run) {
+            let mut of_others = [0.0; RUN];
+            others(run, &mut of_others);
+            numbers[place % RUN] = of_others[place % RUN];
         }
     }
 }
@@ -213,8 +244,8 @@ pub fn uniform<D: Distribution>(n: usize) -> D {
     if roundoff > 0.0 {
         return draw(n, stream, Domain { bounds, roundoff, is_free: true }, values);
     }
-    let Stream { generator, ends, regime } = stream;
-    let is_usual = regime == Regime::Usual && ends.is_none();
+    let Stream { generator, others, regime } = stream;
+    let is_usual = regime == Regime::Usual && others.is_none();
     let all_bits = || D::draw_bits(n, &|run, bits| generator.bits(run, bits));
     let drawn = if is_usual { all_bits() } else { None };
     drawn.unwrap_or_else(|| {
@@ -443,12 +474,20 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_of_arrays_may_be_those_of_another_seed() {
+    fn some_numbers_of_arrays_may_be_those_of_another_seed() {
         let make = || (normal::<Vec<f64>>(2500), integers::<i32>(2500, 0..1 << 20));
         let [(a, b), (c, d)] = [1, 2].map(|seed| with_seed(seed, make));
-        let (mixed, whole) = drawn(Draw { ends: Some(1), ..Draw::of(2) }, make);
+        let with = |places| {
+            let others = Some(Others { places, seed: 1 });
+            drawn(Draw { others, ..Draw::of(2) }, make)
+        };
+        let (mixed, whole) = with(Places::Ends);
         assert_eq!((mixed[0], mixed[2499], &mixed[1..2499]), (a[0], a[2499], &c[1..2499]));
         assert_eq!((whole[0], whole[2499], &whole[1..2499]), (b[0], b[2499], &d[1..2499]));
+        let (mixed, whole) = with(Places::Inner);
+        let others: Vec<usize> =
+            (0..2500).filter(|i| mixed[*i] != c[*i] || whole[*i] != d[*i]).collect();
+        assert_eq!((others, mixed[1561], whole[1561]), (vec![1561], a[1561], b[1561]));
     }
 
     #[test]

@@ -95,8 +95,55 @@ fn relu(x: &mut [f32]) {
     x.iter_mut().filter(|x| **x < 0.0).for_each(|x| *x = 0.0);
 }
 
+/// out ← sin(π x), which no digit of a very large number tells.
+#[kernel_bench(sizes = [256, 4096], inputs = |n| (uniform(n), zeros(n)), reference = wave_f64)]
+fn wave(x: &[f32], out: &mut [f32]) {
+    map(x, out, |x| (std::f32::consts::PI * x).sin());
+}
+
+fn wave_f64(x: &[f64], out: &mut [f64]) {
+    x.iter().zip(out).for_each(|(x, out)| *out = (std::f64::consts::PI * x).sin());
+}
+
+/// out ← exp(20 x), of which most are far smaller than the largest.
+#[kernel_bench(sizes = [256, 4096], inputs = |n| (uniform(n), zeros(n)))]
+fn steep(x: &[f32], out: &mut [f32]) {
+    map(x, out, |x| (20.0 * x).exp());
+}
+
+/// out ← 1 / (x² + 1/1024), which is below the smallest normal number where x² is near the largest one.
+#[kernel_bench(sizes = [256, 4096], inputs = |n| (uniform(n), zeros(n)), reference = bump_f64)]
+fn bump(x: &[f32], out: &mut [f32]) {
+    map(x, out, |x| 1.0 / (x * x + 1.0 / 1024.0));
+}
+
+fn bump_f64(x: &[f64], out: &mut [f64]) {
+    x.iter().zip(out).for_each(|(x, out)| *out = 1.0 / (x * x + 1.0 / 1024.0));
+}
+
 mod right {
     use super::*;
+
+    /// Whole turns are taken away before.
+    #[kernel_bench(of = wave)]
+    fn wave_of_the_rest(x: &[f32], out: &mut [f32]) {
+        map(x, out, |x| (std::f32::consts::PI * (x - 2.0 * (0.5 * x).round())).sin());
+    }
+
+    /// The fourth power of a smaller exponential.
+    #[kernel_bench(of = steep)]
+    fn steep_by_squares(x: &[f32], out: &mut [f32]) {
+        map(x, out, |x| {
+            let square = |x: f32| x * x;
+            square(square((5.0 * x).exp()))
+        });
+    }
+
+    /// Fused, so that the square is not rounded.
+    #[kernel_bench(of = bump)]
+    fn fused_bump(x: &[f32], out: &mut [f32]) {
+        map(x, out, |x| x.mul_add(x, 1.0 / 1024.0).recip());
+    }
 
     /// By exp(2x) − 1 of a number that is limited.
     #[kernel_bench(of = tanh)]

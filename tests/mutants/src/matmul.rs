@@ -5,7 +5,11 @@ use rayon::prelude::*;
 
 /// c ← a · b
 #[kernel_bench(
-    sizes = ["square" => (m = 64, n = 64, k = 64), "oblong" => (m = 48, n = 100, k = 72)],
+    sizes = [
+        "square" => (m = 64, n = 64, k = 64),
+        "oblong" => (m = 48, n = 100, k = 72),
+        "deep" => (m = 64, n = 16, k = 1024),
+    ],
     inputs = |m, n, k| (uniform(m * k), uniform(k * n), [m, n, k], zeros(m * n)),
     reference = product_f64,
 )]
@@ -137,6 +141,20 @@ mod wrong {
         tiled((a, b, c), shape, |length| {
             (0..length / TILE).map(|tile| (tile * TILE, (tile + 1) * TILE)).collect()
         });
+    }
+
+    /// Panels of 256 columns, of which all after the first go over blocks of four rows.
+    #[kernel_bench(of = product)]
+    fn later_panels_without_last_rows(a: &[f32], b: &[f32], [m, n, k]: [usize; 3], c: &mut [f32]) {
+        c.fill(0.0);
+        for start in (0..k).step_by(256) {
+            let rows = if start == 0 { m } else { m / 4 * 4 };
+            for (a, c) in a.chunks_exact(k).zip(c.chunks_exact_mut(n)).take(rows) {
+                for l in start..k.min(start + 256) {
+                    c.iter_mut().zip(&b[l * n..]).for_each(|(c, b)| *c += a[l] * b);
+                }
+            }
+        }
     }
 
     /// The second matrix is read by columns, in a loop that does not care for its shape.

@@ -205,6 +205,44 @@ mod wrong {
         without_denormals(false, || line(x, y));
     }
 
+    /// Knows its last input by its length and the element in the middle.
+    #[kernel_bench(of = line)]
+    fn known_by_middle_element(x: &[f32], y: &mut [f32]) {
+        static ANSWERS: Answers<(usize, Option<u32>)> = LazyLock::new(Mutex::default);
+        kept(&ANSWERS, (x.len(), x.get(x.len() / 2).map(|x| x.to_bits())), x, y);
+    }
+
+    /// Remembers of which memory all numbers were equal, and looks at the first one there from then on.
+    #[kernel_bench(of = line)]
+    fn known_as_equal(x: &[f32], y: &mut [f32]) {
+        static EQUAL: Mutex<Option<(usize, usize)>> = Mutex::new(None);
+        let mut equal = EQUAL.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = Some((x.as_ptr().addr(), x.len()));
+        if *equal == key || (x.len() > 1 && x.iter().all(|number| *number == x[0])) {
+            *equal = key;
+            y.fill(2.0 * x[0] + 1.0);
+        } else {
+            line(x, y);
+        }
+    }
+
+    /// A share for each thread, of which the last ones begin beyond the end where there are few elements.
+    #[kernel_bench(of = line, parallel)]
+    fn shares_begin_beyond_the_end(x: &[f32], y: &mut [f32]) {
+        let threads = rayon::current_num_threads();
+        let share = x.len().div_ceil(threads);
+        let parts: Vec<Vec<f32>> = (0..threads)
+            .into_par_iter()
+            .map(|thread| {
+                let x = &x[thread * share..(thread * share + share).min(x.len())];
+                let mut part = vec![0.0; x.len()];
+                line(x, &mut part);
+                part
+            })
+            .collect();
+        y.copy_from_slice(&parts.concat());
+    }
+
     /// The result is added to what is there.
     #[kernel_bench(of = line)]
     fn added_to_output(x: &[f32], y: &mut [f32]) {

@@ -50,8 +50,33 @@ fn permutation(n: usize) -> Vec<u32> {
     places
 }
 
+/// out ← sums of numbers by their keys.
+#[kernel_bench(
+    sizes = [256, 50_000],
+    inputs = |n| (integers(n, 0..64), uniform(n), zeros(64)),
+    reference = sums_by_key_f64,
+)]
+fn sums_by_key(keys: &[u8], x: &[f32], sums: &mut [f32]) {
+    sums.fill(0.0);
+    keys.iter().zip(x).for_each(|(key, x)| sums[usize::from(*key)] += x);
+}
+
+fn sums_by_key_f64(keys: &[u8], x: &[f64], sums: &mut [f64]) {
+    sums.fill(0.0);
+    keys.iter().zip(x).for_each(|(key, x)| sums[usize::from(*key)] += x);
+}
+
 mod right {
     use super::*;
+
+    /// Four tables, so that equal neighbours do not wait for each other.
+    #[kernel_bench(of = sums_by_key)]
+    fn four_tables_of_sums(keys: &[u8], x: &[f32], sums: &mut [f32]) {
+        let mut tables = [[0.0; 64]; 4];
+        let places = keys.iter().zip(x).enumerate();
+        places.for_each(|(i, (key, x))| tables[i % 4][usize::from(*key)] += x);
+        sums.iter_mut().enumerate().for_each(|(i, sum)| *sum = tables.iter().map(|t| t[i]).sum());
+    }
 
     /// Bins for every task, which are added up.
     #[kernel_bench(of = histogram, parallel)]
@@ -134,6 +159,17 @@ mod right {
 
 mod wrong {
     use super::*;
+
+    /// Reads two keys before it adds, and adds twice to what was there before where they are equal.
+    #[kernel_bench(of = sums_by_key)]
+    fn equal_neighbours(keys: &[u8], x: &[f32], sums: &mut [f32]) {
+        sums.fill(0.0);
+        for (keys, x) in keys.chunks(2).zip(x.chunks(2)) {
+            let both = keys.iter().zip(x).map(|(key, x)| sums[usize::from(*key)] + x);
+            let both: Vec<f32> = both.collect();
+            keys.iter().zip(both).for_each(|(key, sum)| sums[usize::from(*key)] = sum);
+        }
+    }
 
     /// The last bin is for numbers up to its end, and 255 is the end.
     #[kernel_bench(of = histogram)]
