@@ -23,8 +23,10 @@ const ROUNDS: [[usize; 4]; 9] = [
 /// Rounds in which another axis than the first is long, for kernels that have several.
 const OTHERS_ARE_LONG: Range<usize> = 6..8;
 
-/// The cost of a check must stay small whatever the number of axes.
+/// The cost of a check must stay small whatever the number of axes: so many elements, and operations where the kernel says how many
+/// a call takes.
 const LARGEST_PRODUCT: usize = 400_000;
+const MOST_OPERATIONS: f64 = 5.5e6;
 
 /// Some awkward sizes at which kernel and variant say they are defined, none larger than the listed ones on any
 /// axis. A size that is listed is not among them: it is checked where it is measured, and is no reason to doubt the others.
@@ -69,7 +71,10 @@ fn at_most(value: usize, largest: usize) -> usize {
 
 /// Whether kernel and variant are defined at a size that takes little time.
 fn is_valid(kernel: &KernelEntry, variant: Option<Condition>, values: &[usize]) -> bool {
+    let is_quick = |operations: Option<f64>| operations.is_none_or(|of| of <= MOST_OPERATIONS);
     values.iter().product::<usize>() <= LARGEST_PRODUCT
+        && is_quick(kernel.definition.flops(values))
+        && is_quick(kernel.definition.work(values))
         && kernel.definition.valid(values)
         && variant.is_none_or(|variant| (variant.holds)(values))
 }

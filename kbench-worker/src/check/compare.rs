@@ -341,6 +341,16 @@ impl Part<'_> {
         self.limits.element(expected, magnitude, spread)
     }
 
+    /// What is granted to every element at least.
+    fn least_granted(&self) -> f64 {
+        let scale = self.expected.scales[self.part];
+        let spread = match &self.expected.spread {
+            Some(spread) => spread.roots[self.part] / 2.0,
+            None => self.limits.condition * scale,
+        };
+        self.limits.element(0.0, scale, spread)
+    }
+
     fn compare(&self, got: impl ExactSizeIterator<Item = f64>) -> Result<ErrorFigures, Reason> {
         let (expected, scale) = (&self.expected.parts[self.part], self.expected.scales[self.part]);
         let output = || self.name.to_owned();
@@ -353,6 +363,7 @@ impl Part<'_> {
         }
         // Squares of the largest numbers overflow.
         let unit = if scale > 0.0 { scale } else { 1.0 };
+        let least_granted = self.least_granted();
         let (mut squares, mut maximum, mut share, mut worst) = (0.0, 0.0f64, 0.0f64, None);
         for (index, (got, &expected)) in got.zip(expected).enumerate() {
             if self.limits.skips(expected) {
@@ -373,6 +384,9 @@ impl Part<'_> {
             // Few elements are further off than all before them: the others cost no division.
             if difference > maximum * magnitude {
                 maximum = ratio(difference, magnitude);
+            }
+            if worst.is_some() && difference <= share * least_granted {
+                continue;
             }
             let granted = self.granted(index);
             if worst.is_none() || difference > share * granted {

@@ -234,11 +234,11 @@ pub(super) fn spread(
     expected: &[Vec<f64>],
 ) -> Option<Vec<Vec<f64>>> {
     let mut squares: Vec<Vec<f64>> = expected.iter().map(|part| vec![0.0; part.len()]).collect();
-    let mut counted = 0.0;
     let is_few = expected.iter().any(|part| part.len() < FEW_ELEMENTS);
-    for nudge in 0..if is_few { NUDGES_OF_FEW } else { NUDGES } {
-        let mut data = source.data(trial).ok()?;
-        let mut random = SplitMix(trial.seed ^ (nudge + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let nudges = if is_few { NUDGES_OF_FEW } else { NUDGES };
+    let mut data = source.data(trial).ok()?;
+    let mut random = SplitMix(trial.seed ^ 0x9e37_79b9_7f4a_7c15);
+    for nudge in 1..=nudges {
         let mut is_nudged = false;
         data.each_input(reads_outputs(source), &mut |numbers| {
             is_nudged |= self::nudge(numbers, &mut random);
@@ -252,14 +252,14 @@ pub(super) fn spread(
         }
         for (squares, (changed, expected)) in squares.iter_mut().zip(changed.iter().zip(expected)) {
             for (square, (a, b)) in squares.iter_mut().zip(changed.iter().zip(expected)) {
-                let difference = (a - b).powi(2);
+                // Nudges add up, each at random upwards or downwards.
+                let difference = (a - b).powi(2) / nudge as f64;
                 *square += if difference.is_finite() { difference } else { 0.0 };
             }
         }
-        counted += 1.0;
     }
     for square in squares.iter_mut().flatten() {
-        *square = (*square / counted).sqrt();
+        *square = (*square / nudges as f64).sqrt();
     }
     Some(squares)
 }
