@@ -22,8 +22,8 @@ const FEW_SLACK: f64 = 4.0;
 /// Rounding errors that are granted to a result, and per step of a reduction, where they add up like a random walk.
 const ROUNDINGS: f64 = 4.0;
 
-/// How far above the rounding errors of the large elements a small one has to be, so that mistakes in it show.
-const NOISE: f64 = 3.0;
+/// How many times as large as what is granted to zeros an element has to be, so that mistakes in it show.
+const VISIBLE: f64 = 2.0;
 
 /// How much more than by an error of their last place results may change with their inputs: intermediate results are rounded
 /// as inputs are.
@@ -88,17 +88,12 @@ impl Limits {
     }
 
     /// The same for data on which all roundings of a sum may have the same sign, so that they do not average out; larger elements
-    /// than some are left out. Where results may be below the smallest normal number, that many digits are all they have.
+    /// than some are left out, and where squares of inputs underflow, differences below the smallest normal number.
     pub(super) fn in_regime(self, regime: Regime, largest: Option<f64>) -> Self {
         let sums = self.sums * self.terms.max(1.0).sqrt();
         let [smallest, _] = limits(self.roundoff);
         let least = if regime.is_extreme() && self.roundoff > 0.0 { smallest } else { 0.0 };
         Limits { sums, largest, least, is_usual: false, ..self }
-    }
-
-    /// What rounding leaves in an element that is zero, where the magnitude of all is known and nothing more is granted.
-    pub(super) fn noise(&self, magnitude: f64) -> f64 {
-        NOISE * ROUNDINGS * ELEMENT_SLACK * self.sums * magnitude
     }
 
     /// Whether an element that should be so large is not compared.
@@ -247,6 +242,12 @@ pub(super) fn zeros_pass(expected: &Expected, limits: &[Limits]) -> bool {
             && of.compare(elements.iter().map(|_| 0.0)).is_ok_and(|errors| errors.pass())
     };
     !is_finite || (0..expected.parts.len()).all(zeros)
+}
+
+/// In elements that are no larger, the rounding errors of the others hide mistakes, whatever its author grants.
+pub(super) fn largest_hidden(expected: &Expected, part: usize, limits: Limits) -> f64 {
+    let limits = Limits { given: None, floor: 0.0, ..limits };
+    VISIBLE * Part { name: "", expected, part, limits }.least_granted()
 }
 
 /// Whether one element of an output may be something else, and the others what is expected.

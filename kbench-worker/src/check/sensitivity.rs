@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use super::compare::{Limits, compare, passes_with};
+use super::compare::{Limits, compare, largest_hidden, passes_with};
 use super::exercise::{Expected, FEW_ELEMENTS, Source, Trial};
 use super::{Mutations, Origin};
 use crate::kernel::{CellData, InPlace, guard};
@@ -178,11 +178,11 @@ impl Specimen {
         for (part, elements) in expected.parts.iter().enumerate().filter(|(_, e)| !e.is_empty()) {
             let name = names.get(part).copied().unwrap_or("output");
             let kind = format!("elements of `{name}` that are zero or have the wrong sign");
+            let hidden = largest_hidden(expected, part, limits[part]);
             let indices: BTreeSet<usize> =
                 (0..ELEMENTS).map(|_| random.below(elements.len() as u64) as usize).collect();
             for index in indices {
-                // Rounding errors of large elements hide what is wrong with very small ones.
-                if elements[index].abs() <= limits[part].noise(expected.scales[part]) {
+                if elements[index].abs() <= hidden {
                     continue;
                 }
                 for wrong in [0.0, -elements[index]] {
@@ -237,11 +237,17 @@ pub(super) fn spread(
     let is_few = expected.iter().any(|part| part.len() < FEW_ELEMENTS);
     let nudges = if is_few { NUDGES_OF_FEW } else { NUDGES };
     let mut data = source.data(trial).ok()?;
-    let mut random = SplitMix(trial.seed ^ 0x9e37_79b9_7f4a_7c15);
+    let mut before: Vec<Vec<f64>> = Vec::new();
+    data.each_input(reads_outputs(source), &mut |numbers| {
+        before.push((0..numbers.length()).map(|index| numbers.get(index)).collect());
+    });
     for nudge in 1..=nudges {
-        let mut is_nudged = false;
+        let mut random = SplitMix(trial.seed ^ nudge.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let (mut is_nudged, mut array) = (false, 0);
         data.each_input(reads_outputs(source), &mut |numbers| {
-            is_nudged |= self::nudge(numbers, &mut random);
+            let before = before.get(array).map_or(&[][..], Vec::as_slice);
+            is_nudged |= self::nudge(numbers, before, &mut random);
+            array += 1;
         });
         if !is_nudged {
             return None;
@@ -252,8 +258,7 @@ pub(super) fn spread(
         }
         for (squares, (changed, expected)) in squares.iter_mut().zip(changed.iter().zip(expected)) {
             for (square, (a, b)) in squares.iter_mut().zip(changed.iter().zip(expected)) {
-                // Nudges add up, each at random upwards or downwards.
-                let difference = (a - b).powi(2) / nudge as f64;
+                let difference = (a - b).powi(2);
                 *square += if difference.is_finite() { difference } else { 0.0 };
             }
         }
@@ -268,18 +273,17 @@ fn has_shape_of(parts: &[Vec<f64>], expected: &[Vec<f64>]) -> bool {
     parts.len() == expected.len() && parts.iter().zip(expected).all(|(a, b)| a.len() == b.len())
 }
 
-/// Moves every number to the next one above or below; gives whether there was one to move.
-fn nudge(numbers: &mut dyn NumbersMut, random: &mut SplitMix) -> bool {
+/// Puts the next number above or below it in the place of every number; gives whether there was one.
+fn nudge(numbers: &mut dyn NumbersMut, before: &[f64], random: &mut SplitMix) -> bool {
     let roundoff = numbers.roundoff();
     if roundoff == 0.0 {
         return false;
     }
-    for index in 0..numbers.length() {
+    for (index, number) in before.iter().enumerate() {
         let sign = if random.bits() & 1 == 0 { 1.0 } else { -1.0 };
-        let number = numbers.get(index);
         numbers.set(index, number * (1.0 + sign * 2.0 * roundoff));
     }
-    numbers.length() > 0
+    !before.is_empty()
 }
 
 /// What comes out of changed data; none where that fails.
