@@ -1,27 +1,22 @@
 //! Sizes at which kernels go wrong: one, primes, just beside the widths of vectors and tiles, and beyond a task or a block.
 
-use std::ops::Range;
-
 use crate::kernel::{Condition, KernelEntry};
 use crate::plan::{Size, sizes_of};
 
-/// Per axis and round: ones; small primes; one more and one less than multiples of 8, 16 and 32, the usual vector widths and
+/// For kernels of so many axes and more, per axis: ones; small primes; one more and one less than multiples of 8, 16 and 32, the usual vector widths and
 /// tiles; one more than a power of two; and at last a length of many tasks, beyond what 16 bits count, one less than a multiple of
 /// 64. It has small factors alone, as calls of a transform may take much longer without them.
-const ROUNDS: [[usize; 4]; 9] = [
-    [1, 1, 1, 1],
-    [3, 7, 5, 2],
-    [17, 31, 13, 3],
-    [23, 10, 6, 4],
-    [67, 33, 41, 5],
-    [2_049, 5, 3, 2],
-    [7, 1_029, 33, 3],
-    [33, 5, 515, 2],
-    [66_495, 3, 2, 1],
+const ROUNDS: [(usize, [usize; 4]); 9] = [
+    (1, [1, 1, 1, 1]),
+    (1, [3, 7, 5, 2]),
+    (1, [17, 31, 13, 3]),
+    (1, [23, 10, 6, 4]),
+    (1, [67, 33, 41, 5]),
+    (1, [2_049, 5, 3, 2]),
+    (2, [7, 1_029, 33, 3]),
+    (3, [33, 5, 515, 2]),
+    (1, [66_495, 3, 2, 1]),
 ];
-
-/// Rounds in which another axis than the first is long, for kernels that have several.
-const OTHERS_ARE_LONG: Range<usize> = 6..8;
 
 /// The cost of a check must stay small whatever the number of axes: so many elements, and operations where the kernel says how many
 /// a call takes.
@@ -36,11 +31,8 @@ pub fn awkward_sizes(kernel: &KernelEntry, variant: Option<Condition>) -> Vec<Si
         .map(|axis| listed.iter().map(|size| size.values[axis]).max().unwrap_or(1))
         .collect();
     let mut sizes: Vec<Size> = Vec::new();
-    for (number, round) in ROUNDS.into_iter().enumerate() {
-        let long = number.checked_sub(OTHERS_ARE_LONG.start).map(|axis| axis + 1);
-        if OTHERS_ARE_LONG.contains(&number) && long >= Some(kernel.axes.len()) {
-            continue;
-        }
+    let has_axes = |(axes, _): &(usize, [usize; 4])| *axes <= kernel.axes.len();
+    for (_, round) in ROUNDS.into_iter().filter(has_axes) {
         let wanted: Vec<usize> =
             largest.iter().enumerate().map(|(axis, &max)| at_most(round[axis % 4], max)).collect();
         let is_listed = |size: &Size| listed.iter().any(|listed| listed.values == size.values);

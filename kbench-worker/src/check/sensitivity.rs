@@ -24,6 +24,9 @@ const PROBES: usize = 2;
 /// The same where indices say which results change, so that all of them may change the same one.
 const PROBES_OF_INDICES: usize = 4;
 
+/// So many whole numbers of an input may be indices; fewer are a shape.
+const FEWEST_INDICES: usize = 8;
+
 /// Tells the seeds of such sets apart.
 const OTHER_SPECIMEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -345,7 +348,7 @@ fn probe(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<O
 pub(super) fn longest(source: &Source, data: &mut dyn CellData, expected: &Expected) -> Vec<f64> {
     let mut has_indices = false;
     data.each_input(reads_outputs(source), &mut |numbers| {
-        has_indices |= numbers.roundoff() == 0.0 && numbers.length() > 0;
+        has_indices |= numbers.roundoff() == 0.0 && numbers.length() >= FEWEST_INDICES;
     });
     if !has_indices {
         return Vec::new();

@@ -47,7 +47,7 @@ pub struct Others {
 pub enum Places {
     /// The first and the last one.
     Ends,
-    /// One in the inner, at an odd index.
+    /// One far from both ends, at an odd index.
     Inner,
 }
 
