@@ -66,7 +66,7 @@ const WRONG: &[(&str, &str)] = &[
     ("line/known_by_first_element", "after other inputs"),
     ("line/known_by_middle_element", "after other inputs"),
     ("line/known_as_equal", "after other inputs"),
-    ("line/shares_begin_beyond_the_end", "in a pool of 16 threads"),
+    ("line/shares_begin_beyond_the_end", "out of range for slice"),
     ("line/added_to_output", "never written"),
     #[cfg(target_arch = "x86_64")]
     ("line/flushed_from_now_on", "floating-point mode"),
