@@ -19,7 +19,7 @@ const PATIENCE: f64 = 1.5;
 const MOST_LOSSES: usize = 3;
 
 /// The time that calls on other inputs may take, as a share of the time of a launch's blocks.
-const SHARE_OF_EXCHANGE: f64 = 0.05;
+const SHARE_OF_EXCHANGE: f64 = 0.03;
 
 impl<'a> Run<'a> {
     /// Starts a worker for some rows, and lets it make their data; none when it cannot.

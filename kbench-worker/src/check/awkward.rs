@@ -3,9 +3,9 @@
 use crate::kernel::{Condition, KernelEntry};
 use crate::plan::{Size, sizes_of};
 
-/// For kernels of so many axes and more, per axis: ones; small primes; one more and one less than multiples of 8, 16 and 32, the usual vector widths and
-/// tiles; one more than a power of two; and at last a length of many tasks, beyond what 16 bits count, one less than a multiple of
-/// 64. It has small factors alone, as calls of a transform may take much longer without them.
+/// For kernels of so many axes and more, per axis: ones; small primes; one more and one less than multiples of 8, 16 and 32, the usual
+/// vector widths and tiles; one more than a power of two; and at last a length of many tasks, beyond what 16 bits count, one less than
+/// a multiple of 64. It has small factors alone, as calls of a transform may take much longer without them.
 const ROUNDS: [(usize, [usize; 4]); 9] = [
     (1, [1, 1, 1, 1]),
     (1, [3, 7, 5, 2]),

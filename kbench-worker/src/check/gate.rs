@@ -189,8 +189,8 @@ impl Gate {
         Gate { regimes, ..self }
     }
 
-    /// Checks a variant at the awkward sizes, with two seeds each, and there in all circumstances that make kernels go wrong; at the smallest listed size when no awkward one is
-    /// valid, so that no variant passes without being called.
+    /// Checks a variant at the awkward sizes, with two seeds each, and there in all circumstances that make kernels go wrong; at the
+    /// smallest listed size when no awkward one is valid, so that no variant passes without being called.
     pub fn check_awkward(&mut self, variant: &VariantEntry, tell: &mut Tell<'_>) -> Check {
         let sizes = match guard(|| awkward_sizes(self.kernel, variant.valid)) {
             Ok(sizes) => sizes,

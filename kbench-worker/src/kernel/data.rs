@@ -88,7 +88,8 @@ pub trait CellData {
     /// Shows all numbers that are read, and the initial ones of outputs if asked to, so that they can be changed on the host.
     fn each_input(&mut self, outputs: bool, visit: &mut dyn FnMut(&mut dyn NumbersMut));
     /// Exchanges its inputs with those of other data of the same kernel and size; arrays stay where they are. Gives whether all of
-    /// them were exchanged: where they were not, or outputs have other lengths, nothing was. The initial content of outputs is exchanged as well if asked to.
+    /// them were exchanged: where they were not, or outputs have other lengths, nothing was. The initial content of outputs is
+    /// exchanged as well if asked to.
     fn exchange(&mut self, outputs: bool, other: &mut dyn CellData) -> bool;
     /// Has arrays moved beside guard pages or back: those that are read, and those that are written if asked to.
     fn relocate(&mut self, outputs: bool, pages: &mut Pages);
