@@ -1,12 +1,15 @@
 //! `#[derive(Operand)]`: a struct is what its fields are, in their order.
 
-use proc_macro2::{Span, TokenStream};
-use quote::{format_ident, quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::spanned::Spanned;
 use syn::{
     Attribute, Data, DeriveInput, Error, Field, Generics, Index, Member, Path, Result, Type,
-    WherePredicate, parse_quote,
+    WherePredicate, parse_quote, parse_quote_spanned,
 };
+
+use crate::expand::located;
 
 /// The name of the attribute on the struct and on its fields.
 const OPERAND: &str = "operand";
@@ -39,10 +42,11 @@ pub(crate) fn derive(input: TokenStream) -> Result<TokenStream> {
         let name = &parameter.ident;
         generics.make_where_clause().predicates.push(parse_quote!(#name: 'static));
     }
-    if !input.generics.params.is_empty() {
-        for (_, kind) in &fields {
-            generics.make_where_clause().predicates.push(parse_quote!(#kind: #hidden::Operand));
-        }
+    for (_, kind) in fields.iter().filter(|(_, kind)| !mentions(kind, &input.ident)) {
+        // Without a parameter, too: the field's type is then the one place of the error that it is no operand.
+        let operand = located(quote!(#hidden::Operand), kind.span());
+        let condition = parse_quote_spanned!(kind.span()=> #kind: #operand);
+        generics.make_where_clause().predicates.push(condition);
     }
     let upload = match options.uploads {
         true => upload(&input, krate, &generics, &fields)?,
@@ -66,6 +70,18 @@ pub(crate) fn derive(input: TokenStream) -> Result<TokenStream> {
         #upload
         #element
     })
+}
+
+/// Whether a type is made of the struct itself: a condition on it would go round in circles.
+fn mentions(kind: &Type, name: &Ident) -> bool {
+    fn is_in(tokens: TokenStream, name: &Ident) -> bool {
+        tokens.into_iter().any(|tree| match tree {
+            TokenTree::Ident(ident) => ident == *name,
+            TokenTree::Group(group) => is_in(group.stream(), name),
+            _ => false,
+        })
+    }
+    is_in(kind.to_token_stream(), name)
 }
 
 /// A struct of elements with the layout of C is an element of arrays.
@@ -172,17 +188,22 @@ fn is_repr_c(attributes: &[Attribute]) -> Result<bool> {
 fn methods(hidden: &TokenStream, fields: &[(Member, &Type)], is_complete: bool) -> TokenStream {
     let each = |method: &str, arguments: TokenStream, borrow: TokenStream| {
         let method = format_ident!("{method}");
-        let calls = fields.iter().map(|(member, kind)| {
-            // The field's type is where an error belongs that it is no operand.
-            let span = Span::call_site().located_at(kind.span());
-            quote_spanned!(span=> #hidden::Operand::#method(#borrow self.#member, #arguments))
-        });
+        let calls = fields
+            .iter()
+            .map(|(member, _)| quote!(#hidden::Operand::#method(#borrow self.#member, #arguments)));
         calls.collect::<Vec<_>>()
     };
     let shared = |method: &str, arguments: TokenStream| each(method, arguments, quote!(&));
     let unique = |method: &str, arguments: TokenStream| each(method, arguments, quote!(&mut));
     let elements = shared("elements", quote!(parts));
     let rests = shared("rests", quote!(parts));
+    let fields_of_members = fields.iter().map(|(member, _)| {
+        let name = match member {
+            Member::Named(name) => name.unraw().to_string(),
+            Member::Unnamed(index) => index.index.to_string(),
+        };
+        quote!(#hidden::fields_of_member(#name, &self.#member, parts))
+    });
     let poison = unique("poison", quote!(poison));
     let poisoned = shared("poisoned", quote!(poison, parts));
     let fingerprint = shared("fingerprint", quote!(fingerprint));
@@ -209,6 +230,10 @@ fn methods(hidden: &TokenStream, fields: &[(Member, &Type)], is_complete: bool) 
         fn rests(&self, parts: &mut #hidden::Vec<#hidden::Vec<::core::primitive::f64>>) {
             let _ = &parts;
             #(#rests;)*
+        }
+        fn fields(&self, parts: &mut #hidden::Vec<#hidden::String>) {
+            let _ = &parts;
+            #(#fields_of_members;)*
         }
         fn poison(&mut self, poison: #hidden::Poison) {
             let _ = &poison;

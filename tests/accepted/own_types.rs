@@ -58,6 +58,14 @@ where
 #[derive(Clone, kbench::Operand)]
 struct Count(u64);
 
+/// Made of itself.
+#[derive(kbench::Operand)]
+#[allow(dead_code)]
+struct Tree {
+    value: f32,
+    below: Vec<Tree>,
+}
+
 /// Uploaded field by field, whatever it is generic over; a field that is skipped stays on the host.
 #[derive(Clone, kbench::Operand)]
 #[operand(upload)]

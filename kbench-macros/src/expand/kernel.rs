@@ -310,8 +310,10 @@ impl<'a> Expansion<'a> {
                 let mut rests = #hidden::Vec::new();
                 #(#outputs.rests(&mut rests);)*
                 #hidden::Operand::rests(&returned, &mut rests);
+                let mut fields = #hidden::Vec::new();
+                #hidden::Operand::fields(&returned, &mut fields);
                 let failure = #hidden::Operand::failure(&returned);
-                ::core::option::Option::Some(#hidden::Outputs { parts, rests, failure })
+                ::core::option::Option::Some(#hidden::Outputs { parts, rests, fields, failure })
             }
         })
     }

@@ -102,12 +102,7 @@ impl<'a> Expansion<'a> {
 
     /// The hidden module, for a path that the compiler shall show at a place in the user's code.
     fn hidden_at(&self, span: Span) -> TokenStream {
-        let located = |mut tree: TokenTree| {
-            // Its own hygiene stays: that is what `$crate` lives on.
-            tree.set_span(tree.span().located_at(span));
-            tree
-        };
-        self.hidden.to_token_stream().into_iter().map(located).collect()
+        located(&self.hidden, span)
     }
 
     /// The generic parameters by their names, so that types and expressions that mention them mean this instance.
@@ -168,6 +163,16 @@ impl<'a> Expansion<'a> {
 /// A span that points at the user's code but belongs to the macro.
 fn at(span: Span) -> Span {
     Span::mixed_site().located_at(span)
+}
+
+/// A path that the compiler shall show at a place in the user's code.
+pub(crate) fn located(path: impl ToTokens, span: Span) -> TokenStream {
+    let located = |mut tree: TokenTree| {
+        // Its own hygiene stays: that is what `$crate` lives on.
+        tree.set_span(tree.span().located_at(span));
+        tree
+    };
+    path.to_token_stream().into_iter().map(located).collect()
 }
 
 /// Tokens of the user's function in an item of ours: lints about them are for the original.

@@ -154,7 +154,7 @@ impl Gate {
         expected: &Expected,
     ) -> Result<(), Reason> {
         let limits = self.limits(variant, &roundoffs, expected, size);
-        let errors = compare(self.kernel.outputs, &parts, expected, &limits);
+        let errors = compare(&parts, expected, &limits);
         match errors.map_err(after_timing)? {
             errors if errors.pass() => Ok(()),
             errors => Err(after_timing(Reason::Inexact { errors: errors.into() })),

@@ -216,23 +216,38 @@ impl ErrorFigures {
 
 impl fmt::Display for ErrorFigures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let worst = self.worst.as_ref().map(WorstElement::to_string);
+        // Of exact types, the number says it all.
+        if let (Some(worst), true) = (&worst, self.tolerance == 0.0) {
+            return f.write_str(worst);
+        }
         write!(
             f,
             "relative error {:.2e} (norm), {:.2e} (largest element), tolerance {:.2e}",
             self.norm, self.maximum, self.tolerance
         )?;
-        if let Some(WorstElement { output, index, got, expected }) = &self.worst {
-            write!(f, ", worst `{output}`[{index}] is {got:?} where {expected:?} is expected")?;
-        }
-        Ok(())
+        worst.map_or(Ok(()), |worst| write!(f, ", worst {worst}"))
     }
+}
+
+impl fmt::Display for WorstElement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [got, expected] = [self.got, self.expected].map(readable);
+        write!(f, "`{}`[{}] is {got} where {expected} is expected", self.output, self.index)
+    }
+}
+
+/// A whole number without a decimal point.
+fn readable(number: f64) -> String {
+    let is_whole = number.fract() == 0.0 && number.abs() < 1e15;
+    if is_whole { format!("{number:.0}") } else { format!("{number:?}") }
 }
 
 /// Whether zeros would pass, or nothing that is expected is a number: then the comparison tells nothing.
 pub(super) fn zeros_pass(expected: &Expected, limits: &[Limits]) -> bool {
     let is_finite = expected.parts.iter().flatten().any(|element| element.is_finite());
     let zeros = |part: usize| {
-        let of = Part { name: "zeros", expected, part, limits: limits[part] };
+        let of = Part { expected, part, limits: limits[part] };
         // One element that is far from zero is enough, and most are.
         let is_near = |(index, element): (usize, &f64)| {
             element.is_finite() && element.abs() <= of.granted(index)
@@ -247,7 +262,7 @@ pub(super) fn zeros_pass(expected: &Expected, limits: &[Limits]) -> bool {
 /// In elements that are no larger, the rounding errors of the others hide mistakes, whatever its author grants.
 pub(super) fn largest_hidden(expected: &Expected, part: usize, limits: Limits) -> f64 {
     let limits = Limits { given: None, floor: 0.0, ..limits };
-    VISIBLE * Part { name: "", expected, part, limits }.least_granted()
+    VISIBLE * Part { expected, part, limits }.least_granted()
 }
 
 /// Whether one element of an output may be something else, and the others what is expected.
@@ -257,7 +272,7 @@ pub(super) fn passes_with(
     element: f64,
     limits: Limits,
 ) -> bool {
-    let of = Part { name: "", expected, part, limits };
+    let of = Part { expected, part, limits };
     let (elements, wanted) = (&expected.parts[part], expected.parts[part][index]);
     if limits.skips(wanted) || element == wanted || (element.is_nan() && wanted.is_nan()) {
         return true;
@@ -267,9 +282,22 @@ pub(super) fn passes_with(
     difference <= of.granted(index) && ratio(difference, all) <= of.tolerance()
 }
 
+/// Compares all that a call gave; an error where it is too far off.
+pub(super) fn judge(
+    got: &Outputs,
+    expected: &Expected,
+    limits: &[Limits],
+) -> Result<ErrorFigures, Reason> {
+    let errors = compare(&got.parts, expected, limits)?;
+    if !errors.pass() {
+        return Err(Reason::Inexact { errors: errors.into() });
+    }
+    compare_last_digits(got, expected, limits)?;
+    Ok(errors)
+}
+
 /// Compares all outputs, each within its own limits; gives the figures of the one that is furthest off.
 pub(super) fn compare(
-    names: &[&str],
     got: &[Vec<f64>],
     expected: &Expected,
     limits: &[Limits],
@@ -280,8 +308,7 @@ pub(super) fn compare(
     }
     let mut furthest: Option<ErrorFigures> = None;
     for (part, got) in got.iter().enumerate() {
-        let name = names.get(part).map_or_else(|| format!("output {part}"), ToString::to_string);
-        let of = Part { name: &name, expected, part, limits: limits[part] };
+        let of = Part { expected, part, limits: limits[part] };
         let figures = of.compare(got.iter().copied())?;
         if furthest.as_ref().is_none_or(|worst| figures.severity() > worst.severity()) {
             furthest = Some(figures);
@@ -292,8 +319,7 @@ pub(super) fn compare(
 }
 
 /// Whole numbers of 64 bits that agree as `f64` must agree in their last digits, too, where no tolerance is given.
-pub(super) fn compare_last_digits(
-    names: &[&str],
+fn compare_last_digits(
     got: &Outputs,
     expected: &Expected,
     limits: &[Limits],
@@ -309,7 +335,7 @@ pub(super) fn compare_last_digits(
         };
         let whole = |values: &[f64], rests: &[f64]| values[index] as i128 + rests[index] as i128;
         return Err(Reason::LastDigits {
-            output: names.get(part).map_or_else(|| format!("output {part}"), ToString::to_string),
+            output: expected.name(part).to_owned(),
             index,
             numbers: Box::new(OtherNumber {
                 got: whole(&got.parts[part], rests),
@@ -322,7 +348,6 @@ pub(super) fn compare_last_digits(
 
 /// One output, and what is expected of it.
 struct Part<'a> {
-    name: &'a str,
     expected: &'a Expected,
     part: usize,
     limits: Limits,
@@ -354,7 +379,7 @@ impl Part<'_> {
 
     fn compare(&self, got: impl ExactSizeIterator<Item = f64>) -> Result<ErrorFigures, Reason> {
         let (expected, scale) = (&self.expected.parts[self.part], self.expected.scales[self.part]);
-        let output = || self.name.to_owned();
+        let output = || self.expected.name(self.part).to_owned();
         if got.len() != expected.len() {
             return Err(Reason::Length {
                 output: output(),
@@ -441,6 +466,7 @@ mod tests {
             (finite.iter().map(|e| e * e).sum::<f64>() / finite.len().max(1) as f64).sqrt()
         };
         Expected {
+            names: vec!["maximum".into(), "index".into()],
             parts: parts.iter().map(|part| part.to_vec()).collect(),
             rests: Vec::new(),
             scales: parts.iter().map(scale).collect(),
@@ -454,7 +480,7 @@ mod tests {
     }
 
     fn figures(got: &[f64], wanted: &[f64]) -> ErrorFigures {
-        compare(&["y"], &[got.to_vec()], &expected(&[wanted]), &[given(1e-6)]).expect("finite")
+        compare(&[got.to_vec()], &expected(&[wanted]), &[given(1e-6)]).expect("finite")
     }
 
     #[test]
@@ -463,7 +489,7 @@ mod tests {
         assert!((errors.norm - 0.4 / 5.0).abs() < 1e-12);
         assert!((errors.maximum - 0.1).abs() < 1e-12);
         let worst = errors.worst.expect("there is one");
-        assert_eq!((worst.output.as_str(), worst.index), ("y", 1));
+        assert_eq!((worst.output.as_str(), worst.index), ("maximum", 1));
     }
 
     #[test]
@@ -487,7 +513,7 @@ mod tests {
         let (nan, infinity) = (f64::NAN, f64::INFINITY);
         assert!(figures(&[nan, infinity, 1.0], &[nan, infinity, 1.0]).pass());
         for (got, wanted) in [(nan, 1.0), (infinity, 1.0), (1.0, nan), (-infinity, infinity)] {
-            let result = compare(&["y"], &[vec![got]], &expected(&[&[wanted]]), &[given(1.0)]);
+            let result = compare(&[vec![got]], &expected(&[&[wanted]]), &[given(1.0)]);
             assert!(matches!(result, Err(Reason::NotFinite { .. })), "{got} {wanted}");
         }
     }
@@ -498,10 +524,8 @@ mod tests {
         let near = [vec![1.0, 2.0 + 1e-6], vec![777.0]];
         let off = [vec![1.0, 2.0], vec![778.0]];
         let tolerances = [given(1e-2), Limits::of(0.0, 1.0, 0.0)];
-        assert!(
-            compare(&["maximum", "index"], &near, &wanted, &tolerances).expect("finite").pass()
-        );
-        let errors = compare(&["maximum", "index"], &off, &wanted, &tolerances).expect("finite");
+        assert!(compare(&near, &wanted, &tolerances).expect("finite").pass());
+        let errors = compare(&off, &wanted, &tolerances).expect("finite");
         assert!(!errors.pass());
         assert_eq!(errors.worst.expect("there is one").output, "index");
     }
@@ -515,12 +539,11 @@ mod tests {
             outputs
         };
         let Outputs { parts, rests, .. } = of(u64::MAX - 1);
-        let wanted =
-            Expected { scales: vec![1.0; 2], parts, rests, spread: None, terms: Vec::new() };
+        let names = vec!["count".into(), "hash".into()];
+        let (scales, spread, terms) = (vec![1.0; 2], None, Vec::new());
+        let wanted = Expected { names, parts, rests, scales, spread, terms };
         let exact = [Limits::of(0.0, 1.0, 0.0); 2];
-        let compare = |number, limits: &[Limits]| {
-            compare_last_digits(&["count", "hash"], &of(number), &wanted, limits)
-        };
+        let compare = |number, limits: &[Limits]| compare_last_digits(&of(number), &wanted, limits);
         assert!(compare(u64::MAX - 1, &exact).is_ok());
         assert!(compare(u64::MAX, &exact.map(|limits| limits.or_given(Some(1e-3)))).is_ok());
         let error = compare(u64::MAX, &exact).expect_err("another number").to_string();
@@ -551,7 +574,7 @@ mod tests {
             }
         };
         let passes = |got: [f64; 2], spread: &Expected| {
-            let errors = compare(&["y"], &[got.to_vec()], spread, &[limits]).expect("finite");
+            let errors = compare(&[got.to_vec()], spread, &[limits]).expect("finite");
             errors.share <= 1.0
         };
         let sensitive = spread(&[1e-3, 0.0]);

@@ -24,7 +24,9 @@ const OTHER_SEED: u64 = 0x5851_f42d_4c95_7f2d;
 /// What should come out of some data.
 #[derive(Clone, Debug)]
 pub struct Expected {
-    /// One vector for every `&mut` parameter, then the return value's.
+    /// What the parts are called.
+    pub(super) names: Vec<String>,
+    /// One vector for every `&mut` parameter or field of one, then the return value's.
     pub(super) parts: Vec<Vec<f64>>,
     /// By how much these are more than `f64` holds, where their type is wider.
     pub(super) rests: Vec<Vec<f64>>,
@@ -50,6 +52,11 @@ impl Expected {
     /// Elements of all outputs.
     pub(super) fn elements(&self) -> usize {
         self.parts.iter().map(Vec::len).sum()
+    }
+
+    /// What a part is called.
+    pub(super) fn name(&self, part: usize) -> &str {
+        self.names.get(part).map_or("output", String::as_str)
     }
 
     /// By how much an output changes when inputs do in their last places, relative to its magnitude.
@@ -220,8 +227,10 @@ impl Source {
                 }
             }
         }
+        let mut names = self.kernel.names_of_written(&data.output_fields());
+        names.extend(self.kernel.names_of_returned(&outputs.fields));
         let Outputs { parts, rests, .. } = outputs;
-        Ok(Some(Expected { parts, rests, scales, spread: None, terms: Vec::new() }))
+        Ok(Some(Expected { names, parts, rests, scales, spread: None, terms: Vec::new() }))
     }
 
     /// Inputs per output element, as `work` or the size says; no more than there are.
@@ -276,7 +285,7 @@ pub(super) fn all_outputs(data: &dyn CellData, returned: Returned) -> Outputs {
     let (mut parts, mut rests) = (data.outputs(), data.output_rests());
     parts.extend(returned.parts);
     rests.extend(returned.rests);
-    Outputs { parts, rests, failure: returned.failure }
+    Outputs { parts, rests, fields: returned.fields, failure: returned.failure }
 }
 
 /// Of the finite elements.

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::compare::{Limits, compare, compare_last_digits, zeros_pass};
+use super::compare::{Limits, compare, judge, zeros_pass};
 use super::exercise::{Exercise, Expected, Source, Terms, Trial, all_outputs};
 use super::sensitivity::Sensitivity;
 use super::{
@@ -401,7 +401,7 @@ impl Gate {
         if data.reads_fingerprint() != before || first.changed_input || second.changed_input {
             return Err(Reason::ChangedInput);
         }
-        if let Some(reason) = self.unwritten(&first, &second) {
+        if let Some(reason) = self.unwritten(&first, &second, data) {
             return Err(reason);
         }
         let deterministic = first.fingerprint == second.fingerprint;
@@ -428,18 +428,13 @@ impl Gate {
         }
         let limits = self.limits(variant, &first.roundoffs, expected, &trial.size);
         let limits = self.limits_in_regime(variant, limits, trial);
-        let names = self.kernel.outputs;
-        let errors = compare(names, &outputs.parts, expected, &limits)?;
-        if !errors.pass() {
-            return Err(Reason::Inexact { errors: errors.into() });
-        }
-        compare_last_digits(names, &outputs, expected, &limits)?;
+        let errors = judge(&outputs, expected, &limits)?;
         let mutations = self.mutations(trial, &limits)?;
         let digest = deterministic.then(|| digest_of(inputs, first.fingerprint));
         drop(outputs);
         if !deterministic {
             let outputs = all_outputs(data, second.returned);
-            let errors = compare(names, &outputs.parts, expected, &limits)?;
+            let errors = compare(&outputs.parts, expected, &limits)?;
             if !errors.pass() {
                 return Err(Reason::Unstable { errors: errors.into() });
             }
@@ -507,14 +502,15 @@ impl Gate {
     }
 
     /// Positions that kept both patterns.
-    fn unwritten(&self, first: &Called, second: &Called) -> Option<Reason> {
+    fn unwritten(&self, first: &Called, second: &Called, data: &dyn CellData) -> Option<Reason> {
         if self.kernel.in_place != InPlace::No {
             return None;
         }
         first.poisoned.iter().zip(&second.poisoned).enumerate().find_map(|(part, (a, b))| {
             let mut both = a.iter().filter(|index| b.binary_search(index).is_ok()).peekable();
             let first = **both.peek()?;
-            let output = self.kernel.outputs.get(part).copied().unwrap_or("output").to_owned();
+            let names = self.kernel.names_of_written(&data.output_fields());
+            let output = names.into_iter().nth(part).unwrap_or_default();
             Some(Reason::Unwritten { output, count: both.count(), first })
         })
     }
@@ -580,7 +576,7 @@ impl Gate {
         if trial.regime != Regime::Usual {
             return Ok(None);
         }
-        let mutations = self.sensitivity().mutations(self.kernel.outputs, limits);
+        let mutations = self.sensitivity().mutations(limits);
         match mutations.are_missed() {
             true => Err(Reason::LooseCheck { mutations: mutations.into() }),
             false => Ok((!mutations.kinds.is_empty()).then_some(mutations)),

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::compare::compare;
+use super::compare::judge;
 use super::exercise::{Exercise, Expected, Trial, all_outputs};
 use super::gate::{Called, Gate, Subject};
 use super::sensitivity::{alter, real_arrays};
@@ -243,11 +243,7 @@ impl Gate {
         let limits = self.limits(subject.variant, &called.roundoffs, expected, &trial.size);
         let limits = self.limits_in_regime(subject.variant, limits, trial);
         let outputs = all_outputs(data, called.returned);
-        let errors = compare(self.kernel.outputs, &outputs.parts, expected, &limits)?;
-        match errors.pass() {
-            true => Ok(errors.norm),
-            false => Err(Reason::Inexact { errors: errors.into() }),
-        }
+        judge(&outputs, expected, &limits).map(|errors| errors.norm)
     }
 
     /// Calls a variant many times on the same input; gives whether there was something to compare.

@@ -149,11 +149,11 @@ impl Sensitivity {
     }
 
     /// How many mistakes in the results would be noticed within some limits.
-    pub(super) fn mutations(&self, names: &[&str], limits: &[Limits]) -> Mutations {
+    pub(super) fn mutations(&self, limits: &[Limits]) -> Mutations {
         let mut mutations = Mutations::default();
         let mut random = SplitMix(0x6d75_7461_6e74);
         for specimen in &self.specimens {
-            specimen.mutate(names, limits, &mut random, &mut mutations);
+            specimen.mutate(limits, &mut random, &mut mutations);
         }
         mutations
     }
@@ -161,25 +161,19 @@ impl Sensitivity {
 
 impl Specimen {
     /// Notes how many mistakes in the results are noticed.
-    fn mutate(
-        &self,
-        names: &[&str],
-        limits: &[Limits],
-        random: &mut SplitMix,
-        mutations: &mut Mutations,
-    ) {
+    fn mutate(&self, limits: &[Limits], random: &mut SplitMix, mutations: &mut Mutations) {
         let Specimen { expected, lost } = self;
         if limits.len() != expected.parts.len() {
             return;
         }
         let try_out = |mistake: &str, parts: &[Vec<f64>], mutations: &mut Mutations| {
             if is_visible(parts, expected, limits) {
-                let errors = compare(names, parts, expected, limits);
+                let errors = compare(parts, expected, limits);
                 mutations.note(mistake, !errors.is_ok_and(|errors| errors.pass()));
             }
         };
         for (part, elements) in expected.parts.iter().enumerate().filter(|(_, e)| !e.is_empty()) {
-            let name = names.get(part).copied().unwrap_or("output");
+            let name = expected.name(part);
             let kind = format!("elements of `{name}` that are zero or have the wrong sign");
             let hidden = largest_hidden(expected, part, limits[part]);
             let indices: BTreeSet<usize> =

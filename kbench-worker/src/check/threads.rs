@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, Instant};
 
-use super::compare::compare;
+use super::compare::judge;
 use super::exercise::{Exercise, Expected, Trial, all_outputs};
 use super::gate::{Gate, Subject, prepare, results_of};
 use super::{Circumstance, Part, Reason, Tell, Wrong};
@@ -162,10 +162,7 @@ impl Gate {
                 }
                 let (trial, expected) = (&trials[which], expected[which]);
                 let limits = self.limits(subject.variant, &roundoffs, expected, &trial.size);
-                let errors = compare(kernel.outputs, &outputs.parts, expected, &limits)?;
-                if !errors.pass() {
-                    return Err(Reason::Inexact { errors: errors.into() });
-                }
+                judge(&outputs, expected, &limits)?;
             }
         }
         Ok(is_made)

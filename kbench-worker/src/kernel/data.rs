@@ -21,6 +21,8 @@ pub struct Outputs {
     pub parts: Vec<Vec<f64>>,
     /// By how much these are more than `f64` holds, where their type is wider.
     pub rests: Vec<Vec<f64>>,
+    /// Which fields of the return value its parts are.
+    pub fields: Vec<String>,
     /// Why the call failed, if it returned an `Err`.
     pub failure: Option<String>,
 }
@@ -59,6 +61,8 @@ pub trait CellData {
     fn poisoned(&self, poison: Poison) -> Vec<Vec<usize>>;
     /// The outputs' elements.
     fn outputs(&self) -> Vec<Vec<f64>>;
+    /// Which field of which output every part is, as `.0.name`.
+    fn output_fields(&self) -> Vec<String>;
     /// By how much they are more than `f64` holds, where their type is wider.
     fn output_rests(&self) -> Vec<Vec<f64>>;
     /// Digest of everything that must not change.
@@ -224,6 +228,12 @@ impl<K: Kernel> CellData for Data<K> {
         let mut parts = Vec::new();
         self.writes.elements(&mut parts);
         parts
+    }
+
+    fn output_fields(&self) -> Vec<String> {
+        let mut fields = Vec::new();
+        self.writes.fields(&mut fields);
+        fields
     }
 
     fn output_rests(&self) -> Vec<Vec<f64>> {

@@ -60,6 +60,23 @@ impl KernelEntry {
     pub fn path(&self) -> String {
         format!("{}::{}", self.module, self.name)
     }
+
+    /// What parts of `&mut` parameters are called, which are known as `.0.field`.
+    pub(crate) fn names_of_written(&self, fields: &[String]) -> Vec<String> {
+        let name = |field: &String| {
+            let field = field.trim_start_matches('.');
+            let (place, below) = field.split_at(field.find('.').unwrap_or(field.len()));
+            let output = place.parse().ok().and_then(|place: usize| self.outputs.get(place));
+            format!("{}{below}", output.unwrap_or(&"output"))
+        };
+        fields.iter().map(name).collect()
+    }
+
+    /// What parts of the return value are called, which are known as `.field`.
+    pub(crate) fn names_of_returned(&self, fields: &[String]) -> Vec<String> {
+        let output = self.outputs.last().unwrap_or(&"output");
+        fields.iter().map(|field| format!("{output}{field}")).collect()
+    }
 }
 
 /// Regimes that an author has chosen.

@@ -125,6 +125,8 @@ pub struct Returned {
     pub parts: Vec<Vec<f64>>,
     /// By how much these are more than `f64` holds, where their type is wider.
     pub rests: Vec<Vec<f64>>,
+    /// Which fields of the return value these are.
+    pub fields: Vec<String>,
     /// Digest of the return value.
     pub fingerprint: u64,
     /// The `Err` it returned.
@@ -375,10 +377,11 @@ pub(super) fn returned(output: &dyn Operand) -> Result<Returned, Fault> {
     if let Some(reason) = output.declined() {
         return Err(Fault::Declined(reason));
     }
-    let (mut parts, mut rests) = (Vec::new(), Vec::new());
+    let (mut parts, mut rests, mut fields) = (Vec::new(), Vec::new(), Vec::new());
     let (mut roundoffs, mut uncompared) = (Vec::new(), Vec::new());
     output.elements(&mut parts);
     output.rests(&mut rests);
+    output.fields(&mut fields);
     output.roundoffs(&mut roundoffs);
     output.uncompared(&mut uncompared);
     let mut fingerprint = Fingerprint::default();
@@ -386,6 +389,7 @@ pub(super) fn returned(output: &dyn Operand) -> Result<Returned, Fault> {
     Ok(Returned {
         parts,
         rests,
+        fields,
         roundoffs,
         uncompared,
         fingerprint: fingerprint.value(),

@@ -25,7 +25,7 @@ pub use element::{Element, Poison};
 pub use float8::{F8E4M3, F8E5M2};
 pub use half::{bf16, f16};
 pub use lend::{Lend, Lent};
-pub use operand::{Fingerprint, Operand};
+pub use operand::{Fingerprint, Operand, fields_of_member};
 pub use oracle::{Oracle, OracleArgument};
 pub use pages::Pages;
 pub(crate) use pages::Side;

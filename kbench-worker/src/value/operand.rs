@@ -33,6 +33,17 @@ pub trait Operand: 'static {
         parts.extend(elements.iter().map(|_| Vec::new()));
     }
 
+    /// Appends, for every part, which field it is, as `.name`; nothing for a value that is one part.
+    #[doc(hidden)]
+    fn fields(&self, parts: &mut Vec<String>) {
+        let mut elements = Vec::new();
+        self.elements(&mut elements);
+        match elements.len() {
+            1 => parts.push(String::new()),
+            count => parts.extend((0..count).map(|part| format!(".{part}"))),
+        }
+    }
+
     /// Overwrites the content with a pattern that shows whether it was written.
     fn poison(&mut self, poison: Poison) {
         let _ = poison;
@@ -136,6 +147,14 @@ pub trait Operand: 'static {
         let _ = items;
         None
     }
+}
+
+/// Appends the fields of a member, below its name.
+#[doc(hidden)]
+pub fn fields_of_member(member: &str, value: &dyn Operand, parts: &mut Vec<String>) {
+    let mut fields = Vec::new();
+    value.fields(&mut fields);
+    parts.extend(fields.into_iter().map(|field| format!(".{member}{field}")));
 }
 
 /// Digests that are made side by side: one waits for its own multiplication, so that several cost no more time.
@@ -262,6 +281,9 @@ impl<T: Element> Operand for T {
     fn rests(&self, parts: &mut Vec<Vec<f64>>) {
         parts.push(Numbers::rests(&std::slice::from_ref(self)));
     }
+    fn fields(&self, parts: &mut Vec<String>) {
+        parts.push(String::new());
+    }
     fn poison(&mut self, poison: Poison) {
         *self = <T as Element>::poison(poison);
     }
@@ -304,6 +326,9 @@ macro_rules! sequence_operand {
             }
             fn rests(&self, parts: &mut Vec<Vec<f64>>) {
                 sequence::rests(self, parts);
+            }
+            fn fields(&self, parts: &mut Vec<String>) {
+                sequence::fields(self, parts);
             }
             fn poison(&mut self, poison: Poison) {
                 sequence::poison(self, poison);
@@ -416,6 +441,11 @@ impl<T: Operand, E: Display + 'static> Operand for Result<T, E> {
             value.rests(parts);
         }
     }
+    fn fields(&self, parts: &mut Vec<String>) {
+        if let Ok(value) = self {
+            value.fields(parts);
+        }
+    }
     fn fingerprint(&self, fingerprint: &mut Fingerprint) {
         if let Ok(value) = self {
             value.fingerprint(fingerprint);
@@ -478,6 +508,12 @@ impl<T: Operand> Operand for Option<T> {
             None => parts.push(Vec::new()),
         }
     }
+    fn fields(&self, parts: &mut Vec<String>) {
+        match self {
+            Some(value) => value.fields(parts),
+            None => parts.push(String::new()),
+        }
+    }
     fn fingerprint(&self, fingerprint: &mut Fingerprint) {
         fingerprint.add(self.is_some() as u64);
         if let Some(value) = self {
@@ -515,6 +551,10 @@ macro_rules! tuple_operand {
             fn rests(&self, parts: &mut Vec<Vec<f64>>) {
                 let ($($name,)*) = self;
                 $($name.rests(parts);)*
+            }
+            fn fields(&self, parts: &mut Vec<String>) {
+                let ($($name,)*) = self;
+                $(fields_of_member(stringify!($member), $name, parts);)*
             }
             fn poison(&mut self, poison: Poison) {
                 let ($($name,)*) = self;
@@ -600,6 +640,16 @@ mod tests {
         let mut parts = Vec::new();
         (1.0f32, vec![2i32, 3], [4u8]).elements(&mut parts);
         assert_eq!(parts, [vec![1.0], vec![2.0, 3.0], vec![4.0]]);
+    }
+
+    #[test]
+    fn every_part_knows_which_field_it_is() {
+        let mut fields = Vec::new();
+        (1.0f32, vec![(2u8, [3i32; 2])], Some(4u8)).fields(&mut fields);
+        assert_eq!(fields, [".0", ".1.0", ".1.1", ".2"]);
+        fields.clear();
+        1.0f32.fields(&mut fields);
+        assert_eq!(fields, [""]);
     }
 
     #[test]

@@ -117,6 +117,14 @@ pub(super) fn rests<T: Operand>(items: &[T], parts: &mut Vec<Vec<f64>>) {
     }
 }
 
+pub(super) fn fields<T: Operand>(items: &[T], parts: &mut Vec<String>) {
+    match (T::numbers(items), items.first()) {
+        (Some(_), _) => parts.push(String::new()),
+        (None, Some(first)) => first.fields(parts),
+        (None, None) => {}
+    }
+}
+
 /// What a method of an item appends.
 fn of_item<T, P>(item: &T, append: impl Fn(&T, &mut Vec<P>)) -> Vec<P> {
     let mut parts = Vec::new();

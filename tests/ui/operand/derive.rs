@@ -11,6 +11,14 @@ struct Unknown {
     x: f32,
 }
 
+struct Plain;
+
+#[derive(Operand)]
+struct WithPlain {
+    x: f32,
+    plain: Plain,
+}
+
 #[derive(Clone, Copy, Operand)]
 #[operand(element)]
 struct WithoutLayout {
