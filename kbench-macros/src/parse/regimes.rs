@@ -7,9 +7,9 @@ use syn::{Error, Ident, LitStr, Result, Token};
 use crate::errors::{quoted, suggestion};
 
 /// Those in which every kernel is checked, as the runtime knows them.
-const AUTOMATIC: [&str; 14] = [
-    "constant", "zeros", "positive", "negative", "ties", "sorted", "reversed", "sparse", "ends",
-    "shifted", "lowered", "large", "huge", "tiny",
+const AUTOMATIC: [&str; 15] = [
+    "constant", "zeros", "filled", "positive", "negative", "ties", "sorted", "reversed", "sparse",
+    "ends", "shifted", "lowered", "large", "huge", "tiny",
 ];
 
 /// Those in which a kernel is checked that asks for them.

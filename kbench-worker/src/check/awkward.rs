@@ -3,20 +3,23 @@
 use crate::kernel::{Condition, KernelEntry};
 use crate::plan::{Size, sizes_of};
 
-/// For kernels of so many axes and more, per axis: ones; small primes; one more and one less than multiples of 8, 16 and 32, the usual
+/// For kernels of so many axes and more, per axis: ones; small primes; numbers with other remainders by 4, 8, 16 and 32, the usual
 /// vector widths and tiles; one more than a power of two; and at last a length of many tasks, beyond what 16 bits count, one less than
 /// a multiple of 64. It has small factors alone, as calls of a transform may take much longer without them.
 const ROUNDS: [(usize, [usize; 4]); 9] = [
     (1, [1, 1, 1, 1]),
     (1, [3, 7, 5, 2]),
     (1, [17, 31, 13, 3]),
-    (1, [23, 10, 6, 4]),
-    (1, [67, 33, 41, 5]),
-    (1, [2_049, 5, 3, 2]),
+    (1, [22, 10, 6, 4]),
+    (1, [68, 33, 41, 5]),
+    (1, [LONG, 5, 3, 2]),
     (2, [7, 1_029, 33, 3]),
     (3, [33, 5, 515, 2]),
     (1, [66_495, 3, 2, 1]),
 ];
+
+/// One more than a power of two, and than half of it.
+const LONG: usize = 4_097;
 
 /// The cost of a check must stay small whatever the number of axes: so many elements, and operations where the kernel says how many
 /// a call takes.
@@ -56,9 +59,13 @@ pub fn awkward_sizes(kernel: &KernelEntry, variant: Option<Condition>) -> Vec<Si
     sizes
 }
 
-/// A value of an axis, or one just below the largest, which is often a multiple of a tile.
+/// A value of an axis, half of a long one, or one just below the largest, which is often a multiple of a tile.
 fn at_most(value: usize, largest: usize) -> usize {
-    if value <= largest { value } else { (largest - 1).max(1) }
+    match value {
+        _ if value <= largest => value,
+        LONG if LONG / 2 < largest => LONG / 2 + 1,
+        _ => (largest - 1).max(1),
+    }
 }
 
 /// Whether kernel and variant are defined at a size that takes little time.
@@ -116,7 +123,7 @@ mod tests {
     fn one_and_primes_are_among_them() {
         let sizes = awkward_sizes(Double::ENTRY, None);
         let values: Vec<usize> = sizes.iter().map(|s| s.values[0]).collect();
-        assert_eq!(values, [1, 3, 17, 23, 67, 2049, 4095]);
+        assert_eq!(values, [1, 3, 17, 22, 68, 2049, 4095]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use super::exercise::{Exercise, Expected, FEW_ELEMENTS, Trial, all_outputs};
 use super::gate::{Gate, PATIENCE, Subject};
 use super::sensitivity::longest;
 use super::{Check, Origin, Part, Remark, Tell, Wrong};
-use crate::kernel::{Backend, Caller, KernelEntry, VariantEntry, guard};
+use crate::kernel::{Backend, Caller, InPlace, KernelEntry, VariantEntry, guard};
 use crate::plan::Size;
 use crate::value::{Poison, Regime};
 
@@ -29,8 +29,8 @@ const SETS_OF_FEW: u64 = 8;
 const USUAL_SIZES: usize = 7;
 
 /// Regimes in which results follow from single numbers: they need no more elements than the second largest size has.
-const ON_FEWER: [Regime; 5] =
-    [Regime::Zeros, Regime::Reversed, Regime::Ends, Regime::Lowered, Regime::Large];
+const ON_FEWER: [Regime; 6] =
+    [Regime::Zeros, Regime::Filled, Regime::Reversed, Regime::Ends, Regime::Lowered, Regime::Large];
 
 /// Data on which parallel variants are called from several pools.
 const IN_POOLS: [Regime; 3] = [Regime::Usual, Regime::Sorted, Regime::Sparse];
@@ -105,6 +105,9 @@ impl Gate {
         }
         if is_deterministic {
             check.coverage.repeated = unless_declined(self.check_repetition(subject, small, tell))?;
+            if subject.variant.backend == Backend::Parallel {
+                unless_declined(self.check_repetition(subject, large, tell))?;
+            }
         }
         if !is_host {
             return Ok(());
@@ -211,16 +214,10 @@ impl Gate {
         }
         if !self.exercises.contains_key(&trial) {
             tell(trial.attempt(self.kernel, Part::Definition));
-            let mut exercise = self.source.exercise(&trial);
-            if let Ok(exercise) = &mut exercise {
-                if let Some(expected) = &mut exercise.expected {
-                    expected.terms = longest(&self.source, exercise.data.as_mut(), expected);
-                }
-                self.scale(exercise, &trial, usual, subject.variant);
-            }
+            let exercise = self.exercise_of_regime(subject, &trial, usual);
             self.exercises.insert(trial.clone(), exercise);
         }
-        if !self.can_tell(subject, &trial, usual) {
+        if !self.can_tell(subject, &trial) {
             return Ok(false);
         }
         if !subject.variant.is_base && !self.own_errors.contains_key(&trial) {
@@ -232,6 +229,33 @@ impl Gate {
             Err(wrong) if wrong.is_declined() => Ok(false),
             Err(wrong) => Err(Box::new(wrong)),
         }
+    }
+
+    /// Data of a regime; without results where it is the usual data.
+    fn exercise_of_regime(
+        &self,
+        subject: Subject<'_>,
+        trial: &Trial,
+        usual: &Trial,
+    ) -> Result<Exercise, Wrong> {
+        let data = self.source.data(trial).map_err(|reason| trial.wrong(self.kernel, reason))?;
+        let (reads, initial) = (data.reads_fingerprint(), data.writes_fingerprint());
+        let is_other = match self.exercises.get(usual) {
+            // What outputs hold that are only written does not matter.
+            Some(Ok(usual)) if self.kernel.in_place == InPlace::No => usual.reads != reads,
+            Some(Ok(usual)) => (usual.reads, usual.initial) != (reads, initial),
+            _ => true,
+        };
+        if !is_other {
+            let (expected, constant_inputs) = (None, Vec::new());
+            return Ok(Exercise { data, expected, reads, initial, constant_inputs });
+        }
+        let mut exercise = self.source.exercise(trial)?;
+        if let Some(expected) = &mut exercise.expected {
+            expected.terms = longest(&self.source, exercise.data.as_mut(), expected);
+        }
+        self.scale(&mut exercise, trial, usual, subject.variant);
+        Ok(exercise)
     }
 
     /// Says by what errors on data of a regime are measured.
@@ -260,16 +284,11 @@ impl Gate {
         Trial { size: size.clone(), seed: self.seed.wrapping_add(set), origin, regime }
     }
 
-    /// Whether the data of a regime is any other than the usual, and results are known that the variant can give.
-    pub(super) fn can_tell(&self, subject: Subject<'_>, trial: &Trial, usual: &Trial) -> bool {
-        let exercise = |trial: &Trial| self.exercises.get(trial).and_then(|e| e.as_ref().ok());
-        let Some(exercise_of_regime) = exercise(trial) else { return false };
-        let Some(expected) = &exercise_of_regime.expected else { return false };
-        let is_other = exercise(usual).is_none_or(|usual| {
-            let inputs = |of: &Exercise| (of.reads, of.initial);
-            inputs(usual) != inputs(exercise_of_regime)
-        });
-        let roundoffs = self.roundoffs(subject.variant, exercise_of_regime);
+    /// Whether results are known for data that the variant can give.
+    pub(super) fn can_tell(&self, subject: Subject<'_>, trial: &Trial) -> bool {
+        let Some(Ok(exercise)) = self.exercises.get(trial) else { return false };
+        let Some(expected) = &exercise.expected else { return false };
+        let roundoffs = self.roundoffs(subject.variant, exercise);
         let limits = self.limits(subject.variant, &roundoffs, expected, &trial.size);
         let is_extreme = trial.regime.is_extreme();
         let is_special = matches!(trial.regime, Regime::Infinite | Regime::Nan);
@@ -285,7 +304,7 @@ impl Gate {
         });
         let are_settled =
             (0..expected.parts.len()).all(|part| expected.condition(part) < UNSETTLED);
-        is_other && has_results && are_settled && (!is_extreme || is_short)
+        has_results && are_settled && (!is_extreme || is_short)
     }
 
     /// Rounding errors of the types of all outputs, as far as they are known before a call.

@@ -63,11 +63,13 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Those of an output whose elements depend on so many inputs each.
-    pub(super) fn of(roundoff: f64, terms: f64, condition: f64) -> Self {
+    /// Those of an output whose elements depend on so many inputs each, which have a rounding error of their own.
+    pub(super) fn of(roundoff: f64, terms: f64, condition: f64, of_inputs: f64) -> Self {
         // Work that is no number, or less than an operation per element, says nothing about rounding.
         let root = terms.max(1.0).sqrt();
-        let (sums, steps) = (root * roundoff.min(SUM_ROUNDOFF), 1.0 + root * sum_share(roundoff));
+        let of_sums = roundoff.min(SUM_ROUNDOFF);
+        // Intermediate results are rounded as sums are, and the inputs were changed by their own rounding error.
+        let (sums, steps) = (root * of_sums, 1.0 + root * ratio(of_sums, of_inputs.max(of_sums)));
         Limits {
             roundoff,
             terms,
@@ -160,17 +162,12 @@ impl Limits {
     }
 }
 
-/// The rounding error of a sum as a share of that of its type.
-fn sum_share(roundoff: f64) -> f64 {
-    if roundoff > 0.0 { roundoff.min(SUM_ROUNDOFF) / roundoff } else { 0.0 }
-}
-
 /// The relative tolerance for the norm when the attribute gives none, for well-conditioned results: 4·(u + v·√r) for round-off u,
 /// r inputs per output element, and v the round-off of sums, which is that of `f32` for smaller types.
 ///
 /// Exact types (u = 0) must agree exactly.
 pub fn default_tolerance(roundoff: f64, terms: f64) -> f64 {
-    Limits::of(roundoff, terms, 0.0).norm(0.0)
+    Limits::of(roundoff, terms, 0.0, roundoff).norm(0.0)
 }
 
 /// Distance between a result and what it should be, for the output that is furthest off.
@@ -476,7 +473,7 @@ mod tests {
     }
 
     fn given(tolerance: f64) -> Limits {
-        Limits::of(6e-8, 1.0, 0.0).or_given(Some(tolerance))
+        Limits::of(6e-8, 1.0, 0.0, 6e-8).or_given(Some(tolerance))
     }
 
     fn figures(got: &[f64], wanted: &[f64]) -> ErrorFigures {
@@ -523,7 +520,7 @@ mod tests {
         let wanted = expected(&[&[1.0, 2.0], &[777.0]]);
         let near = [vec![1.0, 2.0 + 1e-6], vec![777.0]];
         let off = [vec![1.0, 2.0], vec![778.0]];
-        let tolerances = [given(1e-2), Limits::of(0.0, 1.0, 0.0)];
+        let tolerances = [given(1e-2), Limits::of(0.0, 1.0, 0.0, 0.0)];
         assert!(compare(&near, &wanted, &tolerances).expect("finite").pass());
         let errors = compare(&off, &wanted, &tolerances).expect("finite");
         assert!(!errors.pass());
@@ -542,7 +539,7 @@ mod tests {
         let names = vec!["count".into(), "hash".into()];
         let (scales, spread, terms) = (vec![1.0; 2], None, Vec::new());
         let wanted = Expected { names, parts, rests, scales, spread, terms };
-        let exact = [Limits::of(0.0, 1.0, 0.0); 2];
+        let exact = [Limits::of(0.0, 1.0, 0.0, 0.0); 2];
         let compare = |number, limits: &[Limits]| compare_last_digits(&of(number), &wanted, limits);
         assert!(compare(u64::MAX - 1, &exact).is_ok());
         assert!(compare(u64::MAX, &exact.map(|limits| limits.or_given(Some(1e-3)))).is_ok());
@@ -565,7 +562,7 @@ mod tests {
 
     #[test]
     fn an_element_may_be_off_as_far_as_its_inputs_make_it() {
-        let limits = Limits::of(1e-9, 1.0, 0.0);
+        let limits = Limits::of(1e-9, 1.0, 0.0, 1e-9);
         let spread = |spread: &[f64]| {
             let roots = vec![0.0];
             Expected {

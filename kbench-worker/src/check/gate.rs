@@ -225,6 +225,11 @@ impl Gate {
             trials.extend(smallest.map(|size| trial(size, 0, Origin::Listed)));
         }
         let begun = Instant::now();
+        if variant.implementation.is_host() && self.regimes.is_none() {
+            let (routine, caller) = (variant.implementation.routine(), self.caller(variant));
+            let subject = Subject { variant, callable: (routine.as_ref(), &caller) };
+            self.call_at_page_ends(subject, &sizes, tell);
+        }
         let mut check = self.check(variant, &trials, tell);
         if check.outcome.is_ok() && check.errors.is_some() {
             self.check_circumstances(variant, &sizes, begun, &mut check, tell);
@@ -566,7 +571,7 @@ impl Gate {
             let terms = terms.max(expected.terms.get(part).copied().unwrap_or(1.0));
             let roundoff = roundoffs.get(part).copied().unwrap_or(f32::ROUNDOFF);
             let condition = sensitivity.condition.get(part).copied().unwrap_or(0.0);
-            Limits::of(roundoff, terms, condition).or_given(given)
+            Limits::of(roundoff, terms, condition, sensitivity.of_inputs).or_given(given)
         };
         (0..expected.parts.len()).map(of).collect()
     }

@@ -16,8 +16,8 @@ use crate::value::{Draw, Others, Pages, Places, Poison, Regime, Side, SplitMix};
 const CALLS: usize = 1_100;
 const TIME_OF_CALLS: Duration = Duration::from_millis(25);
 
-/// The same on a device, to which data is copied for every call.
-const TIME_ON_DEVICE: Duration = Duration::from_millis(10);
+/// The same on a device, to which data is copied for every call, and at large sizes.
+const SHORT_TIME_OF_CALLS: Duration = Duration::from_millis(10);
 
 /// Times are compared where a call goes over so many elements: branch prediction cannot learn them.
 pub(super) const MANY_ELEMENTS: u64 = 20_000;
@@ -114,9 +114,7 @@ impl Gate {
     fn zeros(&self, subject: Subject<'_>, usual: &Trial) -> Option<Mixed> {
         let trial = Trial { regime: Regime::Zeros, ..usual.clone() };
         let expected = match self.exercises.get(&trial) {
-            Some(Ok(exercise)) if self.can_tell(subject, &trial, usual) => {
-                exercise.expected.clone()?
-            }
+            Some(Ok(exercise)) if self.can_tell(subject, &trial) => exercise.expected.clone()?,
             _ => return None,
         };
         Some(Mixed { data: self.source.data(&trial).ok()?, expected, trial })
@@ -273,8 +271,9 @@ impl Gate {
         let Exercise { data, expected: Some(expected), .. } = exercise else { return Ok(false) };
         let data = data.as_mut();
         let first = self.call(subject.callable, data, Poison::First)?.fingerprint;
-        let is_host = subject.callable.1.is_host();
-        let time = if is_host { TIME_OF_CALLS } else { TIME_ON_DEVICE };
+        let is_long = trial.size.product() >= Some(MANY_ELEMENTS);
+        let is_short_of_time = is_long || !subject.callable.1.is_host();
+        let time = if is_short_of_time { SHORT_TIME_OF_CALLS } else { TIME_OF_CALLS };
         let begun = Instant::now();
         for call in 2..CALLS {
             if self.kernel.in_place != InPlace::No {
@@ -324,9 +323,22 @@ impl Gate {
         trial: &Trial,
         side: Side,
     ) -> Result<bool, Reason> {
+        let data = exercise.data.as_mut();
+        let called = self.call_moved(subject, data, side);
+        let (Some(called), Some(expected)) = (called, &exercise.expected) else { return Ok(false) };
+        self.compare_call(subject, data, called?, expected, trial)?;
+        Ok(true)
+    }
+
+    /// A call on data that is beside pages meanwhile; none where there is none that can be moved.
+    fn call_moved(
+        &self,
+        subject: Subject<'_>,
+        data: &mut dyn CellData,
+        side: Side,
+    ) -> Option<Result<Called, Reason>> {
         let is_fixed = |variant: &VariantEntry| variant.has_fixed_outputs;
         let outputs = is_fixed(subject.variant) && self.source.own_function.is_none_or(is_fixed);
-        let data = exercise.data.as_mut();
         self.prepare(data, Poison::First);
         let mut pages = Pages::new(side);
         data.relocate(outputs, &mut pages);
@@ -334,9 +346,30 @@ impl Gate {
         let called = can_call.then(|| self.call_as_is(subject.callable, data, Poison::First));
         pages.turn();
         data.relocate(outputs, &mut pages);
-        let (Some(called), Some(expected)) = (called, &exercise.expected) else { return Ok(false) };
-        self.compare_call(subject, data, called?, expected, trial)?;
-        Ok(true)
+        called
+    }
+
+    /// Calls a variant with its data at the end of pages before it is called with other data: an access beyond the end ends the
+    /// process at once, and does not spoil the memory that all variants share. Other mistakes are left to other checks.
+    pub(super) fn call_at_page_ends(
+        &mut self,
+        subject: Subject<'_>,
+        sizes: &[Size],
+        tell: &mut Tell<'_>,
+    ) {
+        for size in sizes {
+            let trial = self.usual(size);
+            let exercise = self.exercises.remove(&trial).unwrap_or_else(|| {
+                tell(trial.attempt(self.kernel, Part::Definition));
+                self.source.exercise(&trial)
+            });
+            let Ok(mut exercise) = exercise else { continue };
+            tell(trial.attempt_in(self.kernel, Part::Variant, Circumstance::PageEnd));
+            let called = self.call_moved(subject, exercise.data.as_mut(), Side::End);
+            if called.is_none_or(|called| called.is_ok()) {
+                let _ = self.keep(&trial, exercise);
+            }
+        }
     }
 
     /// Keeps data for others, unless a call has changed its inputs.

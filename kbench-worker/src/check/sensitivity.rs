@@ -50,6 +50,8 @@ pub(super) struct Sensitivity {
     lengths: Vec<Option<Length>>,
     /// By how much an error in the last place of the inputs changes every output, relative to its magnitude.
     pub(super) condition: Vec<f64>,
+    /// The largest rounding error of a type of the inputs.
+    pub(super) of_inputs: f64,
     /// What should come out at one size, and what would if a part of an input were lost.
     specimens: Vec<Specimen>,
 }
@@ -117,6 +119,9 @@ impl Sensitivity {
             for (part, condition) in found.condition.iter_mut().enumerate() {
                 *condition = condition.max(expected.condition(part));
             }
+            data.each_input(reads_outputs(source), &mut |numbers| {
+                found.of_inputs = found.of_inputs.max(numbers.roundoff());
+            });
             let of_parts = probe(source, data.as_mut(), &expected);
             lengths.resize_with(of_parts.len().max(lengths.len()), Vec::new);
             for (lengths, length) in lengths.iter_mut().zip(of_parts) {

@@ -46,9 +46,8 @@ impl Gate {
             let of_pool = Subject { callable: (subject.callable.0, &caller), ..subject };
             let circumstance = Circumstance::Pool(threads);
             for regime in regimes {
-                let usual = self.usual(size);
-                let trial = Trial { regime: *regime, ..usual.clone() };
-                if !self.can_tell(subject, &trial, &usual) && *regime != Regime::Usual {
+                let trial = Trial { regime: *regime, ..self.usual(size) };
+                if !self.can_tell(subject, &trial) && *regime != Regime::Usual {
                     continue;
                 }
                 let Some(Ok(mut exercise)) = self.exercises.remove(&trial) else { continue };

@@ -29,6 +29,11 @@ impl Generator {
         Generator { key: [a, b, c, d] }
     }
 
+    /// Which one of the sequences it is.
+    pub(super) fn sequence(self) -> u64 {
+        u64::from(self.key[3]) << 32 | u64::from(self.key[2])
+    }
+
     /// Random bits.
     pub(super) fn bits(self, run: usize, bits: &mut [u64; RUN]) {
         widest(Bits { key: self.key, run: run as u64 }, bits);

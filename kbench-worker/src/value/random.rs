@@ -100,7 +100,9 @@ fn next_stream() -> Stream {
     STATE.set(State { draw, next: next + 1 });
     let generator = |seed| Generator::new(seed, next);
     let others = draw.others.map(|others| (others.places, generator(others.seed)));
-    Stream { generator: generator(draw.seed), others, regime: draw.regime }
+    // Where zeros are other numbers, these are as usual.
+    let regime = if draw.regime == Regime::Filled { Regime::Usual } else { draw.regime };
+    Stream { generator: generator(draw.seed), others, regime }
 }
 
 /// An array of random numbers; see [`uniform`], [`normal`], [`range`].
@@ -166,7 +168,7 @@ type Fill<'a, T> = &'a (dyn Fn(usize, &mut [T]) + Sync);
 
 /// The values of `0..n`, made by as many threads when they are many.
 fn draw_on<T: Element>(cores: usize, n: usize, fill: Fill<'_, T>) -> Vec<T> {
-    let mut drawn = zeros(n);
+    let mut drawn = constant(n, T::from_f64(0.0));
     if n < MANY || cores < 2 {
         fill_runs(&mut drawn, 0, fill);
         return drawn;
@@ -321,9 +323,24 @@ fn integer_values(range: Range<i64>, generator: Generator) -> impl Values {
     }
 }
 
-/// `n` zeros: the usual content of an output, which is poisoned before a check anyway.
+/// `n` zeros: the usual content of an output, which is poisoned before a check, or has other numbers there if the kernel reads it.
 pub fn zeros<T: Element>(n: usize) -> Vec<T> {
-    constant(n, T::from_f64(0.0))
+    let Draw { seed, regime, .. } = STATE.get().draw;
+    match regime {
+        Regime::Filled => filled(n, seed),
+        _ => constant(n, T::from_f64(0.0)),
+    }
+}
+
+/// Small positive numbers in place of zeros. They have a sequence of their own, so that those of other arrays stay as they are.
+fn filled<T: Element>(n: usize, seed: u64) -> Vec<T> {
+    let generator = Generator::new(seed, u64::MAX);
+    <Vec<T> as Distribution>::draw(n, &|run, numbers: &mut [f64; RUN]| {
+        generator.units(run, numbers);
+        for number in numbers {
+            *number = if T::ROUNDOFF > 0.0 { 0.5 + *number } else { 1.0 + (3.0 * *number).floor() };
+        }
+    })
 }
 
 /// `n` times the same value.

@@ -22,13 +22,15 @@ pub enum Regime {
     Constant,
     /// Zeros.
     Zeros,
+    /// As usual, and other numbers where `inputs` makes zeros.
+    Filled,
     /// No negative number.
     Positive,
     /// No positive number.
     Negative,
     /// Few different numbers, each many times.
     Ties,
-    /// Ascending numbers.
+    /// Ascending numbers; of many, two are exchanged.
     Sorted,
     /// Descending numbers, over eight times the usual range.
     Reversed,
@@ -61,6 +63,9 @@ const SPARSE: usize = 16;
 const RISE: f64 = 64.0;
 const FALL: f64 = 256.0;
 
+/// In so many ascending numbers, two are exchanged.
+const MANY_SORTED: usize = 64;
+
 /// How many times as large.
 const SCALE: f64 = 256.0;
 
@@ -73,9 +78,10 @@ const HALF_WORDS: f64 = WORDS / 2.0;
 
 impl Regime {
     /// Those in which every kernel is checked, unless it says otherwise.
-    pub const AUTOMATIC: [Regime; 14] = [
+    pub const AUTOMATIC: [Regime; 15] = [
         Regime::Constant,
         Regime::Zeros,
+        Regime::Filled,
         Regime::Positive,
         Regime::Negative,
         Regime::Ties,
@@ -99,6 +105,7 @@ impl Regime {
             Regime::Usual => "usual",
             Regime::Constant => "constant",
             Regime::Zeros => "zeros",
+            Regime::Filled => "filled",
             Regime::Positive => "positive",
             Regime::Negative => "negative",
             Regime::Ties => "ties",
@@ -129,10 +136,11 @@ impl Regime {
             Regime::Usual => "numbers as `inputs` makes them",
             Regime::Constant => "the same number throughout",
             Regime::Zeros => "zeros",
+            Regime::Filled => "other numbers where `inputs` makes zeros",
             Regime::Positive => "no negative number",
             Regime::Negative => "no positive number",
             Regime::Ties => "few different numbers",
-            Regime::Sorted => "ascending numbers",
+            Regime::Sorted => "ascending numbers, but for two where there are many",
             Regime::Reversed => "descending numbers, eight times as large as usual",
             Regime::Sparse => "mostly zeros",
             Regime::Ends => "the ends of the range",
@@ -288,10 +296,12 @@ pub(super) fn in_regime(
         _ => 0.0,
     };
     let (ends, scale) = (domain.ends(), domain.scale(regime));
-    let is_negative = regime == Regime::Huge && {
-        let mut units = [0.0; RUN];
-        generator.units(0, &mut units);
-        units[0] < 0.5
+    // Single arrays have either sign at one size and the other at the next.
+    let is_negative = regime == Regime::Huge && (generator.sequence() + n as u64).is_multiple_of(2);
+    // At odd places, so that they are not the first ones of vectors or tiles.
+    let exchanged = match regime {
+        Regime::Sorted if n >= MANY_SORTED => [(n / 8 * 5) | 1, (n / 8 * 7) | 1],
+        _ => [n; 2],
     };
     move |run, values| {
         usual(run, values);
@@ -324,7 +334,11 @@ pub(super) fn in_regime(
             Regime::Sorted | Regime::Reversed => {
                 let units = units(generator);
                 each(values, &|i, _| {
-                    let share = (i as f64 + units[i - start]) / n.max(1) as f64;
+                    let place = match exchanged {
+                        [one, other] | [other, one] if i == one => other,
+                        _ => i,
+                    };
+                    let share = (place as f64 + units[i - start]) / n.max(1) as f64;
                     match regime {
                         Regime::Sorted => domain.at(share),
                         _ if domain.is_free => WIDTH * domain.at(1.0 - share),

@@ -249,6 +249,15 @@ mod wrong {
         x.iter().zip(y).for_each(|(x, y)| *y += 2.0 * x + 1.0);
     }
 
+    /// The number before the last, where two are behind the last vector of four.
+    #[kernel_bench(of = line)]
+    fn wrong_tail_of_two(x: &[f32], y: &mut [f32]) {
+        line(x, y);
+        if let (2, [.., before, last]) = (x.len() % 4, y) {
+            *last = *before;
+        }
+    }
+
     /// Vectors of eight, and nothing after the last full one.
     #[kernel_bench(of = line)]
     fn without_tail(x: &[f32], y: &mut [f32]) {

@@ -19,6 +19,12 @@ fn total(x: &[f32], out: &mut [f32]) {
     out[0] = sum(x);
 }
 
+/// Σ x of 16-bit numbers, in 32 bits
+#[kernel_bench(sizes = [256, 4096], inputs = |n| uniform(n))]
+fn half_sum(x: &[f16]) -> f32 {
+    x.iter().map(|x| x.to_f64()).sum::<f64>() as f32
+}
+
 /// Σ x·y
 #[kernel_bench(sizes = [256, 4096], inputs = |n| (uniform(n), uniform(n)), reference = dot_f64)]
 fn dot(x: &[f32], y: &[f32]) -> f32 {
@@ -113,6 +119,14 @@ fn summary(x: &[f32]) -> Summary {
 
 mod right {
     use super::*;
+
+    /// Eight sums in 32 bits.
+    #[kernel_bench(of = half_sum)]
+    fn eight_half_lanes(x: &[f16]) -> f32 {
+        let mut sums = [0.0; 8];
+        x.iter().enumerate().for_each(|(i, x)| sums[i % 8] += x.to_f32());
+        sums.iter().sum()
+    }
 
     /// NaN is larger than all others.
     #[kernel_bench(of = largest_or_nan)]
@@ -329,6 +343,22 @@ mod right {
 
 mod wrong {
     use super::*;
+
+    /// Eight sums in 16 bits.
+    #[kernel_bench(of = half_sum)]
+    fn sums_of_halves(x: &[f16]) -> f32 {
+        let mut sums = [f16::ZERO; 8];
+        x.iter().enumerate().for_each(|(i, x)| sums[i % 8] += *x);
+        sums.iter().map(|sum| sum.to_f32()).sum()
+    }
+
+    /// Four sums for arrays of some length, and no tail.
+    #[kernel_bench(of = sum)]
+    fn without_tail_of_some_lengths(x: &[f32]) -> f32 {
+        let is_some = (4_097..=32_768).contains(&x.len());
+        let length = if is_some { x.len() / 4 * 4 } else { x.len() };
+        sum(&x[..length])
+    }
 
     /// Loses NaN, as `f32::max` does.
     #[kernel_bench(of = largest_or_nan)]

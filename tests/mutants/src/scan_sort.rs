@@ -166,6 +166,15 @@ mod right {
 mod wrong {
     use super::*;
 
+    /// Looks at every eighth number to see whether they are sorted.
+    #[kernel_bench(of = sort)]
+    fn looks_sorted(x: &mut [f32]) {
+        let some: Vec<f32> = x.iter().step_by(8).copied().collect();
+        if x.len() < 32 || !some.is_sorted() {
+            sort(x);
+        }
+    }
+
     /// The second of two blocks leaves out each number itself.
     #[kernel_bench(of = running_sums)]
     fn exclusive_in_second_block(x: &[i32], out: &mut [i64]) {

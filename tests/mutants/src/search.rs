@@ -66,8 +66,28 @@ fn sums_by_key_f64(keys: &[u8], x: &[f64], sums: &mut [f64]) {
     keys.iter().zip(x).for_each(|(key, x)| sums[usize::from(*key)] += x);
 }
 
+/// y[i] ← y[i] + x for every index i
+#[kernel_bench(
+    sizes = [256, 50_000],
+    inputs = |n| (integers(n, 0..64), integers(n, -1000..1000), zeros(64)),
+    in_place,
+)]
+fn add_at(indices: &[u8], x: &[i32], y: &mut [i32]) {
+    for (index, x) in indices.iter().zip(x) {
+        y[usize::from(*index)] += x;
+    }
+}
+
 mod right {
     use super::*;
+
+    /// Sums of their own, which are added at last.
+    #[kernel_bench(of = add_at)]
+    fn added_at_last(indices: &[u8], x: &[i32], y: &mut [i32]) {
+        let mut sums = vec![0; y.len()];
+        add_at(indices, x, &mut sums);
+        y.iter_mut().zip(sums).for_each(|(y, sum)| *y += sum);
+    }
 
     /// Four tables, so that equal neighbours do not wait for each other.
     #[kernel_bench(of = sums_by_key)]
@@ -159,6 +179,13 @@ mod right {
 
 mod wrong {
     use super::*;
+
+    /// Forgets what was there.
+    #[kernel_bench(of = add_at)]
+    fn begins_at_zero(indices: &[u8], x: &[i32], y: &mut [i32]) {
+        y.fill(0);
+        add_at(indices, x, y);
+    }
 
     /// Reads two keys before it adds, and adds twice to what was there before where they are equal.
     #[kernel_bench(of = sums_by_key)]
