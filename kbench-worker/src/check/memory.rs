@@ -350,14 +350,15 @@ impl Gate {
     }
 
     /// Calls a variant with its data at the end of pages before it is called with other data: an access beyond the end ends the
-    /// process at once, and does not spoil the memory that all variants share. Other mistakes are left to other checks.
+    /// process at once, and does not spoil the memory that all variants share. Large arrays have pages of their own anyway. Other
+    /// mistakes are left to other checks.
     pub(super) fn call_at_page_ends(
         &mut self,
         subject: Subject<'_>,
         sizes: &[Size],
         tell: &mut Tell<'_>,
     ) {
-        for size in sizes {
+        for size in sizes.iter().filter(|size| size.product() < Some(MANY_ELEMENTS)) {
             let trial = self.usual(size);
             let exercise = self.exercises.remove(&trial).unwrap_or_else(|| {
                 tell(trial.attempt(self.kernel, Part::Definition));
