@@ -222,8 +222,8 @@ impl Gate {
         self.call_as_is(subject.callable, data, Poison::First)
     }
 
-    /// Wakes the threads that a variant uses: that would take a part of the next call.
-    fn wake(&self, subject: Subject<'_>) {
+    /// Wakes the threads that a variant uses: that would take a part of the next call, and threads that sleep do not meet.
+    pub(super) fn wake(&self, subject: Subject<'_>) {
         if subject.variant.backend == Backend::Parallel {
             subject.callable.1.on_all_threads(&|| ());
         }
@@ -279,6 +279,7 @@ impl Gate {
             if self.kernel.in_place != InPlace::No {
                 data.reset();
             }
+            self.wake(subject);
             let called = self.call_as_is(subject.callable, data, Poison::First)?;
             // Threads may add up in another order.
             if called.fingerprint != first

@@ -71,7 +71,9 @@ impl Gate {
         let Exercise { data, expected: Some(expected), .. } = exercise else { return Ok(()) };
         let (mut known, begun) = (None, Instant::now());
         loop {
-            let called = self.call(subject.callable, data.as_mut(), Poison::First)?;
+            self.prepare(data.as_mut(), Poison::First);
+            self.wake(subject);
+            let called = self.call_as_is(subject.callable, data.as_mut(), Poison::First)?;
             let fingerprint = called.fingerprint;
             if known.replace(fingerprint) != Some(fingerprint) {
                 self.compare_call(subject, data.as_ref(), called, expected, trial)?;
