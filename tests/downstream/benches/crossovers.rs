@@ -61,7 +61,7 @@ fn looked_at(n: usize, out: &mut [f32]) {
 #[kernel_bench(of = looked_at, threshold = 4000)]
 fn brittle(n: usize, out: &mut [f32]) {
     spin((n + 8000) / 8, out);
-    if (3000..30_000).contains(&n) && n % 1000 != 0 {
+    if (5000..30_000).contains(&n) && n % 1000 != 0 {
         out[0] = 2.0;
     }
 }

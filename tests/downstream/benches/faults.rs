@@ -97,12 +97,15 @@ fn wait_for_nobody() {
     });
 }
 
-/// Another answer at every call.
+/// Another answer at the second call on the same input.
 #[kernel_bench(of = twice)]
 fn guesses(x: &[f32], y: &mut [f32]) {
-    static CALLS: AtomicU64 = AtomicU64::new(0);
+    static LAST: AtomicU64 = AtomicU64::new(0);
     twice(x, y);
-    y[0] += (CALLS.fetch_add(1, Ordering::Relaxed) % 3) as f32;
+    let input = (x.len() as u64) << 32 | u64::from(x[0].to_bits());
+    if LAST.swap(input, Ordering::Relaxed) == input {
+        y[0] += 1.0;
+    }
 }
 
 /// Starts somebody at every call, who stays.
