@@ -29,8 +29,16 @@ const SETS_OF_FEW: u64 = 8;
 const USUAL_SIZES: usize = 7;
 
 /// Regimes in which results follow from single numbers: they need no more elements than the second largest size has.
-const ON_FEWER: [Regime; 6] =
-    [Regime::Zeros, Regime::Filled, Regime::Reversed, Regime::Ends, Regime::Lowered, Regime::Large];
+const ON_FEWER: [Regime; 8] = [
+    Regime::Zeros,
+    Regime::Filled,
+    Regime::Positive,
+    Regime::Negative,
+    Regime::Reversed,
+    Regime::Ends,
+    Regime::Lowered,
+    Regime::Large,
+];
 
 /// Data on which parallel variants are called from several pools.
 const IN_POOLS: [Regime; 3] = [Regime::Usual, Regime::Sorted, Regime::Sparse];

@@ -16,7 +16,7 @@ use crate::plan::Size;
 use crate::value::{Poison, Regime};
 
 /// How long a variant is called from a pool of several threads.
-const TIME_IN_POOL: Duration = Duration::from_millis(4);
+const TIME_IN_POOL: Duration = Duration::from_millis(3);
 
 /// Threads of the pools from which parallel variants are called.
 const POOLS: [usize; 4] = [1, 2, 3, 16];
