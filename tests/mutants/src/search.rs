@@ -66,7 +66,7 @@ fn sums_by_key_f64(keys: &[u8], x: &[f64], sums: &mut [f64]) {
     keys.iter().zip(x).for_each(|(key, x)| sums[usize::from(*key)] += x);
 }
 
-/// y[i] ← y[i] + x for every index i
+/// Adds every x to the element of y at its index.
 #[kernel_bench(
     sizes = [256, 50_000],
     inputs = |n| (integers(n, 0..64), integers(n, -1000..1000), zeros(64)),
