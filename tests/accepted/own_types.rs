@@ -60,7 +60,7 @@ struct Count(u64);
 
 /// Made of itself.
 #[derive(kbench::Operand)]
-#[allow(dead_code)]
+#[allow(dead_code)] // it is only derived
 struct Tree {
     value: f32,
     below: Vec<Tree>,
