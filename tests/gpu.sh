@@ -28,9 +28,9 @@ build() {
         local name=${executable##*/}
         cp "$executable" "$1/test-${name%-*}"
     done
-    # The library in other languages, in the folders that kbench.toml names.
+    # The library in other languages.
     mkdir -p "$1/kernels"
-    cp -r kbench.toml python "$1"
+    cp -r python "$1"
     cp -r kernels/python "$1/kernels"
     strip "$1"/suite "$1"/subject_{gpu,times} "$1"/kbench-mutants "$1"/test-*
     du -sh "$1"
@@ -55,7 +55,8 @@ run() {
             echo "skipped: python3 has no $worker"
             continue
         fi
-        ./suite --test --backend cuda --worker "$worker" --variant "$worker" || failed=1
+        ./suite --test --backend cuda --worker "$worker=python3 kernels/python/${worker}_variants.py" \
+            --variant "$worker" || failed=1
     done
     exit "$failed"
 }

@@ -213,7 +213,7 @@ def ours(suite, case, folder):
     command = [suite, "--kernel", case.kernel, "--backend", "cuda", "--cold", "--no-search", "--launches", str(LAUNCHES)]
     command += ["--type", ",".join(case.types), "--budget", os.environ.get("BUDGET", "5s")]
     worker = os.environ.get("WORKER")
-    command += ["--worker", worker] if worker else []
+    command += ["--worker", f"{worker}=python3 kernels/python/{worker}_variants.py"] if worker else []
     variants = [*case.variants, worker] if worker else case.variants
     command += ["--variant", ",".join(variants)] if case.variants else []
     command += ["--export", f"csv={path}", *axes]

@@ -29,6 +29,7 @@
     not(unix),
     allow(dead_code, unused_imports, reason = "there are worker processes on Unix alone")
 )]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files as others would"))]
 
 pub mod baseline;
 pub mod crossover;
@@ -49,7 +50,7 @@ mod workers;
 pub use kbench_worker::{
     check, cuda, environment, foreign, gauge, kernel, plan, registry, value, watch, worker,
 };
-use kbench_worker::{hash, order, system, visible};
+use kbench_worker::{files, hash, order, system, visible};
 
 #[cfg(any(test, fuzzing))]
 #[doc(hidden)]

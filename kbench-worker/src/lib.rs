@@ -21,6 +21,7 @@
     not(unix),
     allow(dead_code, unused_imports, reason = "there are worker processes on Unix alone")
 )]
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files as others would"))]
 
 pub mod check;
 pub mod cuda;
@@ -34,6 +35,8 @@ pub mod value;
 pub mod watch;
 pub mod worker;
 
+#[doc(hidden)]
+pub mod files;
 #[doc(hidden)]
 pub mod hash;
 #[doc(hidden)]

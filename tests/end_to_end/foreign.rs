@@ -216,6 +216,7 @@ fn workers_are_listed_in_the_file_and_left_out_when_they_cannot_be_had() {
         let (python, file) = (python.display(), file.display());
         format!("[[worker]]\nname = '{name}'\ncommand = ['{python}', '{file}']\n{rest}\n")
     };
+    fs::write(bench.folder.join("Cargo.lock"), "").expect("a file");
     fs::write(bench.folder.join("kbench.toml"), worker("listed", "default = false"))
         .expect("a file");
     let list = |arguments: &[&str], foreign: &str| {
@@ -242,9 +243,10 @@ fn workers_are_listed_in_the_file_and_left_out_when_they_cannot_be_had() {
     misspelt.assert_code(2);
     misspelt.assert_stderr("did you mean `listed`?");
     fs::write(bench.folder.join("kbench.toml"), worker("listed", "")).expect("a file");
-    list(&[], "").assert_stdout(name);
+    assert!(!list(&[], "").stdout.contains(name), "a list starts none that is not named");
+    list(&["--worker", "listed"], "").assert_stdout(name);
     // Other programs below the folder need not have all of its kernels.
-    let shared = list(&[], "unknown");
+    let shared = list(&["--worker", "listed"], "unknown");
     shared.assert_code(0);
     shared.assert_stdout(name);
     assert!(!list(&["--worker", "none"], "").stdout.contains(name));

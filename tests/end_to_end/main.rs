@@ -22,4 +22,6 @@ mod production;
 mod results;
 mod support;
 mod surroundings;
+#[cfg(unix)]
+mod trust;
 mod tuning;

@@ -29,6 +29,16 @@ impl Finished {
         }
     }
 
+    /// Runs a command to its end, however long others hold what it printed to: it prints to files in a folder.
+    pub(crate) fn of_files(command: &mut Command, folder: &Path) -> Self {
+        let [out, err] = ["stdout", "stderr"].map(|name| folder.join(name));
+        let file = |path: &Path| fs::File::create(path).expect("a file");
+        let status = command.stdout(file(&out)).stderr(file(&err)).status();
+        let text = |path: &Path| fs::read_to_string(path).expect("text");
+        let code = status.unwrap_or_else(|error| panic!("{command:?}: {error}")).code();
+        Finished { code, stdout: text(&out), stderr: text(&err) }
+    }
+
     #[track_caller]
     pub(crate) fn assert_code(&self, code: i32) {
         assert_eq!(self.code, Some(code), "\n{}\n{}", self.stdout, self.stderr);

@@ -5,7 +5,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use super::{command_line, run_document, tuning_file, worker_messages};
+use super::{command_line, foreign_messages, run_document, tuning_file, worker_messages};
 use crate::hash::fnv64;
 use crate::value::SplitMix;
 
@@ -86,6 +86,11 @@ fn no_tuning_file_is_too_strange_to_be_answered() {
 #[test]
 fn no_run_document_is_too_strange_to_be_answered() {
     give("run_document", run_document, 2);
+}
+
+#[test]
+fn no_foreign_worker_is_too_strange_to_be_answered() {
+    give("foreign_messages", foreign_messages, 60);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 //! under test and when cargo-fuzz builds the crate, and nowhere else.
 
 mod changes;
+mod foreign_messages;
 mod run_document;
 mod tuning_file;
 mod worker_messages;
@@ -19,6 +20,7 @@ use crate::report::Report;
 use crate::store::read_document;
 
 pub use crate::harness::doorway::command_line;
+pub use foreign_messages::foreign_messages;
 pub use run_document::run_document;
 pub use tuning_file::tuning_file;
 pub use worker_messages::worker_messages;

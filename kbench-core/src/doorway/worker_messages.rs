@@ -39,7 +39,7 @@ pub fn worker_messages(bytes: &[u8]) {
 }
 
 /// The variants of one kernel; entries live as long as the program does.
-static VARIANTS: LazyLock<[&VariantEntry; 2]> =
+pub(super) static VARIANTS: LazyLock<[&VariantEntry; 2]> =
     LazyLock::new(|| [variant_of_double("double", 1, right), variant_of_double("other", 2, right)]);
 
 /// Everything that a controller does with replies.

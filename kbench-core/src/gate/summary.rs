@@ -6,19 +6,20 @@ use super::Ruling;
 use crate::calendar::date_and_time;
 use crate::order;
 use crate::report::{
-    BaselineReport, Method, Report, RowReport, prose, readable_time, signed_percent,
+    BaselineReport, Method, Report, RowReport, code, prose, readable_time, signed_percent,
 };
 
 /// Rows of a table at most: what is longer is read in the report.
 const MOST_ROWS: usize = 50;
 
-/// The summary of a run as Markdown; with a ruling when there was a gate.
+/// The summary of a run as Markdown; with a ruling when there was a gate. Texts of the run are escaped where they are put into
+/// it, by [`code`] and [`prose`], and nowhere else.
 pub fn summary(report: &Report, ruling: Option<&Ruling>) -> String {
     let mut text = format!("### kbench: {}\n\n", verdict(report, ruling));
     if let Some(baseline) = &report.baseline {
         let _ = writeln!(text, "{}\n", against(baseline));
     }
-    let failed = |row: &RowReport| prose(&format!("{}: {}", row.key(), row.status));
+    let failed = |row: &RowReport| format!("{}: {}", row.key(), row.status);
     text += &list("Failed", &report.failed().take(MOST_ROWS).map(failed).collect::<Vec<_>>());
     if let Some(ruling) = ruling {
         text += &list("Fails the gate", &ruling.blocked);
@@ -35,8 +36,7 @@ pub fn summary(report: &Report, ruling: Option<&Ruling>) -> String {
     if !rest.is_empty() {
         text += &folded(&format!("{} without a change that is shown", rest.len()), &table(&rest));
     }
-    let doubts: Vec<String> = report.warnings.iter().map(|warning| prose(warning)).collect();
-    text += &list("Doubts", &doubts);
+    text += &list("Doubts", &report.warnings);
     text
 }
 
@@ -65,14 +65,16 @@ fn verdict(report: &Report, ruling: Option<&Ruling>) -> String {
 
 fn against(baseline: &BaselineReport) -> String {
     let BaselineReport { name, started, git_commit, method, reason, gone, fresh, .. } = baseline;
-    let commit = git_commit.as_ref().map_or_else(String::new, |c| format!(", commit {c:.7}"));
+    let commit =
+        |hash: &String| format!(", commit {}", code(&hash.chars().take(7).collect::<String>()));
+    let commit = git_commit.as_ref().map_or_else(String::new, commit);
     let how = match (method, reason) {
         (Method::Interleaved, _) => "its executable was measured in turns with this one".to_owned(),
         (Method::History, Some(reason)) => format!("by earlier runs of this machine: {reason}"),
         (Method::History, None) => "by earlier runs of this machine".to_owned(),
     };
     let mut text =
-        format!("Against `{name}` ({}{commit}): {}.", date_and_time(*started), prose(&how));
+        format!("Against {} ({}{commit}): {}.", code(name), date_and_time(*started), prose(&how));
     if !gone.is_empty() || !fresh.is_empty() {
         let _ = write!(text, " {} rows are new, {} are gone.", fresh.len(), gone.len());
     }
@@ -114,7 +116,7 @@ fn table(rows: &[&RowReport]) -> String {
             share(change.change),
             share(change.change_low),
             share(change.change_high),
-            change.change_verdict.as_deref().unwrap_or_default(),
+            prose(change.change_verdict.as_deref().unwrap_or_default()),
         );
     }
     if rows.len() > MOST_ROWS {

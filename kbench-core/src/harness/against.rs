@@ -1,7 +1,5 @@
 //! `--baseline NAME`: what a run is compared with.
 
-use std::path::PathBuf;
-
 use super::output::say;
 use crate::Past;
 use crate::baseline::{Baseline, Comparison, Earlier, Machine, differences, values};
@@ -9,7 +7,7 @@ use crate::cuda::{DeviceInfo, devices};
 use crate::environment::Environment;
 use crate::order;
 use crate::report::Report;
-use crate::store::{Store, StoreError, read_run};
+use crate::store::{KeptProgram, Store, StoreError, is_path, read_kept};
 
 /// Runs that a run is held against, at most: older ones are of another time.
 const MOST_RUNS: usize = 30;
@@ -18,7 +16,7 @@ const MOST_RUNS: usize = 30;
 pub(super) struct Against {
     baseline: Baseline,
     /// Why not, otherwise.
-    program: Result<PathBuf, String>,
+    program: Result<KeptProgram, String>,
     /// Whether it is of another machine: its figures say nothing here.
     is_foreign: bool,
 }
@@ -60,16 +58,21 @@ impl Against {
         let here = Machine { environment: &environment, device: device.as_ref() };
         let found = differences(&Machine::of(&report), &here);
         let program = match &report.executable {
+            // Whoever wrote a document could name any program that is kept here.
+            _ if is_path(name) => Err("a document that is given by its path starts no program; \
+                 --save-baseline NAME keeps one, and --baseline NAME starts it"
+                .to_owned()),
             Some(executable) => store.executable(executable),
             None => Err("its executable was not kept (--save-baseline keeps it)".to_owned()),
         };
         let is_foreign = !found.is_empty();
         if is_foreign && (foreign == Foreign::Refused || program.is_err()) {
-            return Err(format!(
-                "{}; save one here (--save-baseline), or let its kept executable be measured here, too \
-                 (--foreign-baseline)",
-                refusal(name, "this one", &found)
-            ));
+            let refusal = refusal(name, "this one", &found);
+            let measured = match is_path(name) {
+                true => "",
+                false => ", or let its kept executable be measured here, too (--foreign-baseline)",
+            };
+            return Err(format!("{refusal}; save one here (--save-baseline){measured}"));
         }
         let baseline = Baseline { name: name.to_owned(), report };
         Ok(Some(Against { baseline, program, is_foreign }))
@@ -137,7 +140,7 @@ fn earlier(store: &Store, baseline: &Report, judged: &Report) -> Earlier {
         if [&baseline.run, &judged.run].contains(&name) {
             continue;
         }
-        match read_run(path) {
+        match read_kept(path) {
             Ok(run)
                 if is_of_same_commit(&run, baseline)
                     && differences(&Machine::of(&run), &Machine::of(baseline)).is_empty() =>

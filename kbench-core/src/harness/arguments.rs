@@ -4,11 +4,15 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 
 use super::flags::{EXCLUSIVE, FLAGS, Flag, RESERVED, long, short};
+use super::workers::ALLOWED;
 use crate::cuda::CACHE;
 use crate::environment::MACHINE;
 use crate::order;
 use crate::plan::nearest;
-use crate::store::HOME;
+use crate::store::{HOME, READ_LIMIT};
+
+/// Variables that are no twins of flags.
+const SETTINGS: [&str; 5] = [MACHINE, CACHE, HOME, READ_LIMIT, ALLOWED];
 
 /// What was typed, flag by flag.
 #[derive(Debug, Default)]
@@ -158,7 +162,7 @@ impl Arguments {
         variables: impl IntoIterator<Item = (OsString, OsString)>,
     ) -> Result<(), String> {
         let ours = variables.into_iter().filter_map(|(name, value)| {
-            let is_flag = |name: &String| ![MACHINE, CACHE, HOME].contains(&name.as_str());
+            let is_flag = |name: &String| !SETTINGS.contains(&name.as_str());
             let is_ours = |name: &String| name.starts_with("KBENCH_") && is_flag(name);
             let name = name.into_string().ok().filter(is_ours)?;
             Some((name, value))

@@ -62,7 +62,11 @@ pub(super) const FLAGS: &[Flag] = &[
         Group::Mode,
         "check on these kinds of data alone besides the usual ones, as a failure names them (or: none)",
     ),
-    switch("list", Group::Mode, "list what is selected; runs nothing"),
+    switch(
+        "list",
+        Group::Mode,
+        "list what is selected; starts no worker that --worker does not name",
+    ),
     switch("list-kernels", Group::Mode, "list kernels with their types and variants"),
     switch("list-sizes", Group::Mode, "list kernels with their sizes"),
     Flag { short: Some('h'), ..switch("help", Group::Mode, "this text") },
@@ -115,7 +119,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "worker",
         "NAME[=COMMAND]",
         Group::Select,
-        "add the variants of another program: one that kbench.toml lists, or any command; may be repeated (none: not even those that it lists)",
+        "add the variants of another program: one that the kbench.toml beside Cargo.lock lists, or any command; may be repeated (none: not even those that it lists)",
     ),
     switch("quick", Group::Effort, "a first look: 0.1 s per row, 20 s in all"),
     switch(
@@ -206,7 +210,7 @@ pub(super) const FLAGS: &[Flag] = &[
         "baseline",
         "NAME",
         Group::Results,
-        "compare with a baseline, whose executable is measured in turns with this one",
+        "compare with a baseline, whose executable is measured in turns with this one; a document by its path starts nothing",
     ),
     switch(
         "foreign-baseline",

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use super::Exit;
 use super::file::FILE;
 use super::output::say;
+use crate::files;
 use crate::gate::{Policy, Ruling, summary};
 use crate::report::{BaselineReport, Report, RowReport};
-use crate::store::write_atomically;
 
 /// The variable in which GitHub names a file for summaries; several steps write to it.
 const GITHUB: &str = "GITHUB_STEP_SUMMARY";
@@ -71,7 +71,7 @@ pub(super) fn write_summary(report: &Report, ruling: Option<&Ruling>, path: Opti
         return Exit::Fine;
     }
     let text = summary(report, ruling);
-    let written = path.map(|path| (path.to_owned(), write_atomically(path, &text)));
+    let written = path.map(|path| (path.to_owned(), files::replace(path, text.as_bytes())));
     let appended = github.map(|path| {
         let file = File::options().append(true).create(true).open(&path);
         let appended = file.and_then(|mut file| file.write_all(text.as_bytes()));

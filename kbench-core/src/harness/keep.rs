@@ -1,14 +1,16 @@
 //! What a run leaves behind in the store.
 
 use std::collections::HashSet;
+use std::io::Write;
 use std::time::{Duration, Instant};
 
 use super::Exit;
 use super::output::say;
 use crate::Journal;
 use crate::environment::this_program;
+use crate::files::{self, Access};
 use crate::report::{Executable, Report, RowKey, RowReport, json_compact};
-use crate::store::{Store, StoreError, write_atomically};
+use crate::store::{Store, StoreError};
 
 /// Runs that a store keeps when nobody says how many.
 pub(super) const USUAL_RUNS: usize = 100;
@@ -95,7 +97,7 @@ impl<'a> Keeper<'a> {
         }
         // One that was kept for its name alone is no reason to forget the others.
         if self.keep > 0
-            && let Err(error) = self.store.prune(self.keep)
+            && let Err(error) = self.store.prune(self.keep, Some(&report.run))
         {
             say(&format!("warning: old runs are not thrown away: {error}"));
         }
@@ -117,23 +119,33 @@ impl Journal for Keeper<'_> {
     }
 }
 
-/// Writes a run that the store does not take to where temporary files are: it may have taken hours.
+/// Writes a run that the store does not take to where temporary files are: it may have taken hours. The folder is everybody's,
+/// so the file has a name that nobody knows before, and is the user's alone.
 fn rescue(report: &Report) {
-    let path = std::env::temp_dir().join(format!("kbench-{}.json", report.run));
+    let folder = std::env::temp_dir();
     let text = json_compact(report).map_err(std::io::Error::other);
-    match text.and_then(|text| write_atomically(&path, &text)) {
-        Ok(()) => say(&format!(
+    let written = text.and_then(|text| {
+        let name = format!("kbench-{}-", report.run);
+        let (mut file, path) = files::create_in(&folder, [&name, ".json"], Access::Private)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        Ok(path)
+    });
+    match written {
+        Ok(path) => say(&format!(
             "note: it is in `{}` instead; --load-baseline reads it there",
             path.display()
         )),
-        Err(error) => say(&format!("error: nor can `{}` be written: {error}", path.display())),
+        Err(error) => {
+            say(&format!("error: nor can it be written to `{}`: {error}", folder.display()));
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::read_run;
+    use crate::store::read_kept;
     use crate::store::tests::{Folder, run};
 
     /// A run that goes on.
@@ -151,7 +163,7 @@ mod tests {
         let kept = || {
             let runs = store.runs();
             assert_eq!(runs.len(), 1, "{runs:?}");
-            read_run(&runs[0].1).expect("readable")
+            read_kept(&runs[0].1).expect("readable")
         };
         assert_eq!(kept().unfinished.as_deref(), Some("it goes on"));
         let mut whole = Report { unfinished: None, ..unfinished() };

@@ -32,7 +32,7 @@ use std::process::ExitCode;
 use against::Against;
 use keep::Keeper;
 use options::{Mode, Options};
-use output::{print, say, write_exports};
+use output::{print, print_json, say, write_exports};
 
 use crate::plan::{PlanError, Selection, SizeFilter, nearest};
 use crate::report::{
@@ -47,7 +47,6 @@ use crate::{Configuration, Suite, SuiteError, Workers};
 /// knows, and of the program.
 pub fn main(default: DefaultMode, package: Option<&'static str>) -> ExitCode {
     let workers = Workers::here();
-    listen();
     let arguments = std::env::args_os().skip(1);
     let variables = std::env::vars_os();
     let exit = match Options::read(arguments, variables, default, workers) {
@@ -69,6 +68,10 @@ fn run(options: Options) -> Exit {
         _ => {}
     }
     options.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
+    // A signal ends at once what only reads, however long that takes.
+    if !options.mode.is_about_kept_runs() {
+        listen();
+    }
     let done = match options.mode {
         // These are about runs that are kept, whatever this program has.
         Mode::ListBaselines => Ok(print(&stored::list(&options))),
@@ -83,13 +86,19 @@ fn run(options: Options) -> Exit {
 
 /// All kernels, those of foreign workers included, with what the command line says about a run.
 fn suite(configuration: &Configuration, options: &Options) -> Result<Suite, Failure> {
-    let programs = workers::programs(&options.workers).map_err(Failure::Refused)?;
-    let suite = Suite::discover()?.configure(|own| own.clone_from(configuration));
-    let suite = suite.with_workers(&programs)?;
+    let is_list = matches!(options.mode, Mode::List | Mode::ListKernels | Mode::ListSizes);
+    let chosen = workers::programs(&options.workers, is_list).map_err(Failure::Refused)?;
+    chosen.remarks.iter().for_each(|remark| say(remark));
+    let suite = own_suite(configuration)?.with_workers(&chosen.programs)?;
     for why in suite.foreign().iter().filter_map(|worker| worker.unavailable.as_ref()) {
         say(&format!("warning: a worker is left out, and with it its variants: {why}"));
     }
     Ok(suite)
+}
+
+/// The kernels of this program, without those of foreign workers.
+fn own_suite(configuration: &Configuration) -> Result<Suite, SuiteError> {
+    Ok(Suite::discover()?.configure(|own| own.clone_from(configuration)))
 }
 
 /// What times nothing: checks, profiles, lists.
@@ -117,9 +126,14 @@ fn test(suite: &Suite, options: &Options) -> Result<Exit, Failure> {
     let report = suite.test_watched(&mut progress);
     progress.clear();
     let report = report?;
-    let printed = print(&test_report(&report, options.format, options.style));
+    let printed = print_tests(&report, options);
     let exit = printed.or(write_exports(&report, &[], &options.exports)).or(outcome(&report));
     Ok(exit.unless_interrupted())
+}
+
+fn print_tests(report: &Report, options: &Options) -> Exit {
+    let text = test_report(report, options.format, options.style);
+    if options.format == TestFormat::Json { print_json(&text) } else { print(&text) }
 }
 
 fn measure(options: &Options) -> Result<Exit, Failure> {
@@ -165,9 +179,11 @@ fn measure(options: &Options) -> Result<Exit, Failure> {
 
 /// Prints a report, writes what was asked for, and says how the run ended.
 fn deliver(report: &Report, options: &Options) -> Exit {
+    // From here on files are written.
+    listen();
     let printed = match options.format {
         TestFormat::Json => match json_rows(report) {
-            Ok(text) => print(&text),
+            Ok(text) => print_json(&text),
             Err(error) => complain(&error, Exit::Internal),
         },
         TestFormat::Pretty | TestFormat::Terse => {
@@ -238,7 +254,8 @@ fn failure(error: &Failure, options: &Options) -> Exit {
 }
 
 fn nothing_selected(error: &Failure, options: &Options) -> Exit {
-    let suite = suite(&options.configuration, options).ok();
+    // No worker is started once more for a hint.
+    let suite = own_suite(&options.configuration).ok();
     let filter = options.first_filter();
     let near = suite.as_ref().zip(filter).and_then(|(suite, filter)| nearest_part(suite, filter));
     let hint = match near {
@@ -261,8 +278,7 @@ fn nothing_selected(error: &Failure, options: &Options) -> Exit {
         }
         Some(report) if is_test => {
             say(&format!("note: {error}{hint}"));
-            let text = test_report(&report, options.format, options.style);
-            print(&text).or(write_exports(&report, &[], &options.exports))
+            print_tests(&report, options).or(write_exports(&report, &[], &options.exports))
         }
         _ => complain(&format!("{error}{hint}"), Exit::NothingSelected),
     }
@@ -291,7 +307,7 @@ fn size_hint(selection: &Selection) -> Option<String> {
 fn is_empty_share(options: &Options) -> bool {
     let mut whole = options.configuration.clone();
     whole.selection.partition.take().is_some()
-        && suite(&whole, options)
+        && own_suite(&whole)
             .is_ok_and(|suite| suite.plan().is_ok_and(|plan| !plan.cells.is_empty()))
 }
 

@@ -54,6 +54,13 @@ pub(super) enum Mode {
     Version,
 }
 
+impl Mode {
+    /// Whether it is about runs that are kept, and starts nothing.
+    pub(super) fn is_about_kept_runs(self) -> bool {
+        matches!(self, Mode::ListBaselines | Mode::Load | Mode::Merge | Mode::History)
+    }
+}
+
 /// Everything the command line says.
 #[derive(Debug)]
 pub(super) struct Options {

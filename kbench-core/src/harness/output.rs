@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::Exit;
+use crate::files;
 use crate::report::{Exported, Format, Report, Trend, export};
-use crate::store::write_atomically;
-use crate::visible::in_lines;
+use crate::visible::{in_lines, without_commands};
 
 /// A file to be written, or a folder of files.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,13 +49,23 @@ pub(super) fn has_folder(path: &Path) -> Result<(), String> {
     }
 }
 
-/// Says something beside the results; nobody may be listening. It may quote what others wrote, which no terminal shall obey.
+/// Says something beside the results; nobody may be listening. It may quote what others wrote, which neither a terminal nor a CI
+/// service shall obey.
 pub(super) fn say(text: &str) {
-    let _ = writeln!(io::stderr(), "{}", in_lines(text));
+    let _ = writeln!(io::stderr(), "{}", without_commands(&in_lines(text), false));
 }
 
 /// Prints results; a reader that went away is not an error.
 pub(super) fn print(text: &str) -> Exit {
+    write(&without_commands(text, false))
+}
+
+/// Prints results as lines of JSON.
+pub(super) fn print_json(text: &str) -> Exit {
+    write(&without_commands(text, true))
+}
+
+fn write(text: &str) -> Exit {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -72,7 +82,7 @@ pub(super) fn write_exports(report: &Report, trends: &[Trend], exports: &[Export
     for Export { format, path } in exports {
         let exported = export(report, trends, *format).map_err(io::Error::other);
         let written = exported.and_then(|exported| match exported {
-            Exported::File(text) => write_atomically(path, &text),
+            Exported::File(text) => files::replace(path, text.as_bytes()),
             Exported::Tree(files) => write_tree(path, &files),
         });
         if let Err(error) = written {
@@ -89,7 +99,7 @@ fn write_tree(folder: &Path, files: &[(PathBuf, String)]) -> io::Result<()> {
     for (path, text) in files {
         let path = folder.join(path);
         fs::create_dir_all(path.parent().unwrap_or(folder))?;
-        write_atomically(&path, text)?;
+        files::replace(&path, text.as_bytes())?;
     }
     Ok(())
 }

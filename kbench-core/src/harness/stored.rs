@@ -9,7 +9,7 @@ use crate::calendar::date_and_time;
 use crate::environment::Environment;
 use crate::order;
 use crate::report::{self, Format, Report, RowKey, RowReport};
-use crate::store::{Store, merge, read_run};
+use crate::store::{Store, merge, read_kept, read_parts};
 use crate::visible::on_one_line;
 use std::collections::HashSet;
 use std::fs;
@@ -33,10 +33,7 @@ pub(super) fn load(options: &Options) -> Result<Exit, Failure> {
 
 /// `--merge PATH`: shows runs of several machines as one.
 pub(super) fn merged(options: &Options) -> Result<Exit, Failure> {
-    let mut parts = Vec::new();
-    for path in documents(&options.merge)? {
-        parts.push(read_run(&path)?);
-    }
+    let parts = read_parts(&documents(&options.merge)?)?;
     let mut report = merge(parts).map_err(|error| Failure::Refused(error.to_string()))?;
     select(&mut report, options)?;
     Ok(deliver(&report, options))
@@ -78,7 +75,7 @@ pub(super) fn history(options: &Options) -> Result<Exit, Failure> {
     let store = Store::find(options.package);
     let environment = Environment::read();
     // What ran on a device is about the device of the newest run.
-    let newest = store.runs().iter().rev().find_map(|(_, path)| read_run(path).ok());
+    let newest = store.runs().iter().rev().find_map(|(_, path)| read_kept(path).ok());
     let device = newest.as_ref().and_then(|run| run.device.as_ref()).map(|device| &device.info);
     let selection = &options.configuration.selection;
     let here = Machine { environment: &environment, device };
@@ -134,7 +131,7 @@ pub(super) fn write(report: &Report, options: &Options) -> Exit {
 fn trends(store: &Store, here: &Machine<'_>, is_wanted: impl Fn(&RowReport) -> bool) -> Trends {
     let mut trends = Trends::default();
     for (_, path) in store.runs() {
-        match read_run(&path) {
+        match read_kept(&path) {
             Ok(run) => trends.add(&run, here, &is_wanted),
             Err(error) => say(&format!("warning: {error}; it is left alone")),
         }

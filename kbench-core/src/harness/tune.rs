@@ -1,15 +1,15 @@
 //! `--tune`: measured thresholds into the tuning files of the crates that they belong to.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::Exit;
-use super::file::FILE;
+use super::file::{FILE, read, workspace};
 use super::output::say;
 use crate::crossover::Claim;
+use crate::files;
 use crate::report::Report;
-use crate::store::write_atomically;
 use crate::tuning::{Collected, TunedThreshold, collect, merge};
 
 /// Writes what a report says about thresholds.
@@ -43,13 +43,6 @@ pub(super) fn tune(report: &Report) -> Exit {
     exit
 }
 
-/// The folder of the lock file above the current one. What lies outside belongs to others: cargo's copies of dependencies
-/// are not for editing.
-fn workspace() -> Option<PathBuf> {
-    let here = std::env::current_dir().ok()?;
-    here.ancestors().find(|folder| folder.join("Cargo.lock").is_file()).map(Path::to_owned)
-}
-
 /// A tuning file.
 #[derive(Debug, PartialEq)]
 struct Target {
@@ -69,6 +62,7 @@ impl Target {
             Claim::Tuned(tuned) => Some(tuned),
             Claim::None | Claim::Number(_) | Claim::Condition => None,
         });
+        // What lies outside belongs to others: cargo's copies of dependencies are not for editing.
         let workspace = workspace();
         let is_ours = |path: &Path| workspace.as_ref().is_some_and(|ours| path.starts_with(ours));
         for tuned in tuned.filter(|tuned| is_ours(Path::new(tuned.folder))) {
@@ -85,13 +79,11 @@ impl Target {
     }
 
     fn write(&self, thresholds: &[TunedThreshold]) -> Result<(), String> {
-        let is_new = !self.path.exists();
-        let existing = match is_new {
-            true => String::new(),
-            false => fs::read_to_string(&self.path).map_err(|error| error.to_string())?,
-        };
+        let existing = read(&self.path)?;
+        let is_new = existing.is_none();
+        let existing = existing.unwrap_or_default();
         let text = merge(&existing, thresholds).map_err(|error| error.to_string())?;
-        write_atomically(&self.path, &text).map_err(|error| error.to_string())?;
+        files::replace(&self.path, text.as_bytes()).map_err(|error| error.to_string())?;
         // Cargo watches the file that a crate was compiled with. There was none, so it watches the manifest.
         if let Some(manifest) = self.manifest.as_ref().filter(|_| is_new) {
             let touched = File::options().append(true).open(manifest);

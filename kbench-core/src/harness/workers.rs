@@ -1,6 +1,10 @@
 //! `--worker`, and the foreign workers that `kbench.toml` lists.
 
-use super::file::nearest_file;
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::file::{FILE, distrust, nearest_file, read, workspace};
 use crate::foreign::ForeignProgram;
 use crate::plan::nearest;
 use crate::settings::{self, Mistake, Setting, SettingsError};
@@ -41,44 +45,168 @@ pub(super) fn wanted(text: &str) -> Result<Wanted, String> {
     }
 }
 
-/// The programs that are meant: those of the file that are not kept for those who ask, and those that are named.
-pub(super) fn programs(wanted: &[Wanted]) -> Result<Vec<ForeignProgram>, String> {
-    let Some((path, text)) = nearest_file()? else { return chosen(wanted, Vec::new()) };
+/// What a run starts, and what is said about it.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Chosen {
+    pub(super) programs: Vec<ForeignProgram>,
+    /// Lines about programs of the file: which are started, and which are not, and why.
+    pub(super) remarks: Vec<String>,
+}
+
+/// Which workers of the file are started without being named by `--worker`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unnamed<'a> {
+    /// None: what is listed runs nothing.
+    None,
+    /// Those that the file does not keep for `--worker`.
+    Listed,
+    /// Those that the variable allows, too: on a CI machine the file may be part of a stranger's change.
+    Allowed(&'a [Wanted]),
+}
+
+/// The variable by which CI services are known.
+const CI: &str = "CI";
+
+/// The variable that allows workers where `CI` is set: names, or names with their commands.
+pub(crate) const ALLOWED: &str = "KBENCH_ALLOWED_WORKERS";
+
+/// The programs that are meant: those that `--worker` names, and in a run those that the file lists for every run.
+pub(super) fn programs(wanted: &[Wanted], is_list: bool) -> Result<Chosen, String> {
+    let path = workspace().map(|root| root.join(FILE));
+    // Thresholds and limits of a member may be in a file of its own.
+    let nearest = nearest_file()?.filter(|(nearest, _)| Some(nearest) != path.as_ref());
+    let elsewhere = nearest.filter(|(_, text)| listed(text).is_ok_and(|listed| !listed.is_empty()));
+    let elsewhere = elsewhere.filter(|_| !is_list).map(|(path, _)| {
+        format!(
+            "warning: the workers of `{}` are not started: only those of a {FILE} beside Cargo.lock are",
+            path.display()
+        )
+    });
+    let mut chosen = match path {
+        Some(path) => of_file(&path, wanted, is_list)?,
+        None => chosen(wanted, Vec::new(), Unnamed::None)?,
+    };
+    chosen.remarks.extend(elsewhere);
+    Ok(chosen)
+}
+
+/// Those of the file that is to be trusted.
+fn of_file(path: &Path, wanted: &[Wanted], is_list: bool) -> Result<Chosen, String> {
+    let text = read(path)?.unwrap_or_default();
     let mut listed = listed(&text).map_err(|error| format!("`{}`: {error}", path.display()))?;
+    if let Some(why) = distrust(path).filter(|_| !listed.is_empty()) {
+        let why = format!("the workers of `{}` are not started: {why}", path.display());
+        return match wanted.iter().find(|wanted| matches!(wanted, Wanted::Listed(_))) {
+            Some(Wanted::Listed(name)) => {
+                Err(format!("--worker: {why}; write --worker {name}=COMMAND"))
+            }
+            _ => chosen(wanted, Vec::new(), Unnamed::None).map(|mut chosen| {
+                chosen.remarks.extend((!is_list).then(|| format!("warning: {why}")));
+                chosen
+            }),
+        };
+    }
     for Listed { program, default } in &mut listed {
         program.folder = path.parent().map(ToOwned::to_owned);
         program.is_shared = *default;
     }
-    chosen(wanted, listed)
+    let allowed = allowed()?;
+    let unnamed = match (is_list, allowed.as_deref()) {
+        (true, _) => Unnamed::None,
+        (false, None) => Unnamed::Listed,
+        (false, Some(allowed)) => Unnamed::Allowed(allowed),
+    };
+    chosen(wanted, listed, unnamed)
 }
 
-fn chosen(wanted: &[Wanted], listed: Vec<Listed>) -> Result<Vec<ForeignProgram>, String> {
-    let mut chosen: Vec<ForeignProgram> = Vec::new();
+/// What the environment allows, where it allows less than the file lists.
+fn allowed() -> Result<Option<Vec<Wanted>>, String> {
+    let is_on = |value: OsString| !["", "0", "false"].contains(&&*value.to_string_lossy());
+    if !env::var_os(CI).is_some_and(is_on) {
+        return Ok(None);
+    }
+    let entries = env::var(ALLOWED).unwrap_or_default();
+    let entries = entries.split(';').filter(|entry| !entry.trim().is_empty());
+    let entries: Result<_, String> = entries.map(wanted).collect();
+    entries.map(Some).map_err(|error| format!("{ALLOWED}: {error}"))
+}
+
+/// Whether an entry of the variable allows a program: by its name, or by its name and this very command.
+fn allows(entry: &Wanted, program: &ForeignProgram) -> bool {
+    match entry {
+        Wanted::None => false,
+        Wanted::Listed(name) => *name == program.name,
+        Wanted::Given(allowed) => {
+            allowed.name == program.name && allowed.command == program.command
+        }
+    }
+}
+
+fn chosen(wanted: &[Wanted], listed: Vec<Listed>, unnamed: Unnamed<'_>) -> Result<Chosen, String> {
+    let mut chosen = Chosen::default();
     for name in wanted {
+        let is_known = |known: &str| chosen.programs.iter().any(|program| program.name == known);
         match name {
             Wanted::None => {}
-            Wanted::Given(program) if chosen.iter().any(|known| known.name == program.name) => {
+            Wanted::Given(program) if is_known(&program.name) => {
                 return Err(format!(
                     "--worker: `{}` is given twice; give each a name of its own",
                     program.name
                 ));
             }
-            Wanted::Given(program) => chosen.push(program.clone()),
+            Wanted::Given(program) => chosen.programs.push(program.clone()),
+            Wanted::Listed(name) if is_known(name) => {}
             Wanted::Listed(name) => match listed.iter().find(|l| l.program.name == *name) {
-                Some(found) => chosen.push(found.program.clone()),
+                Some(found) => chosen.start(found),
                 None => return Err(unknown(name, &listed)),
             },
         }
     }
-    let is_wanted = |listed: &Listed| listed.default && !wanted.contains(&Wanted::None);
-    chosen.extend(listed.into_iter().filter(is_wanted).map(|listed| listed.program));
-    let mut names: Vec<String> = Vec::new();
-    chosen.retain(|program| {
-        let is_new = !names.contains(&program.name);
-        names.push(program.name.clone());
-        is_new
-    });
+    if unnamed == Unnamed::None || wanted.contains(&Wanted::None) {
+        return Ok(chosen);
+    }
+    for found in listed.iter().filter(|listed| listed.default) {
+        let Listed { program, .. } = found;
+        if chosen.programs.iter().any(|known| known.name == program.name) {
+            continue;
+        }
+        match unnamed {
+            Unnamed::Allowed(allowed) if !allowed.iter().any(|entry| allows(entry, program)) => {
+                chosen.remarks.push(format!(
+                    "warning: the worker `{0}` is not started, as {CI} is set and {ALLOWED} does not allow its command \
+                     `{1}`; --worker {0} starts it",
+                    program.name,
+                    in_words(&program.command)
+                ));
+            }
+            _ => chosen.start(found),
+        }
+    }
     Ok(chosen)
+}
+
+impl Chosen {
+    /// A program of the file, which is named before it runs.
+    fn start(&mut self, Listed { program, .. }: &Listed) {
+        let folder = program.folder.as_deref().unwrap_or(Path::new("."));
+        self.remarks.push(format!(
+            "note: starting the worker `{}` in `{}`: {}",
+            program.name,
+            folder.display(),
+            in_words(&program.command)
+        ));
+        self.programs.push(program.clone());
+    }
+}
+
+/// A command as it would be typed.
+fn in_words(command: &[String]) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    };
+    command.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 fn unknown(name: &str, listed: &[Listed]) -> String {
@@ -214,30 +342,76 @@ mod tests {
     const FILE: &str = "[gate]\nmemory = '10%'\n[[worker]]\nname = 'numpy'\ncommand = ['python3', 'n.py']\n\
                         [[worker]]\nname = 'torch'\ncommand = ['python3', 't.py']\ndefault = false\n";
 
+    fn names(wanted: &[Wanted], unnamed: Unnamed<'_>) -> Vec<String> {
+        let chosen = chosen(wanted, listed(FILE).expect("two workers"), unnamed).expect("known");
+        chosen.programs.into_iter().map(|program| program.name).collect()
+    }
+
     #[test]
     fn those_of_the_file_are_taken_unless_they_wait_to_be_asked_for() {
-        let names = |wanted: &[Wanted]| -> Vec<String> {
-            let chosen = chosen(wanted, listed(FILE).expect("two workers")).expect("known");
-            chosen.into_iter().map(|program| program.name).collect()
-        };
         let torch = Wanted::Listed("torch".into());
-        assert_eq!(names(&[]), ["numpy"]);
-        assert_eq!(names(std::slice::from_ref(&torch)), ["torch", "numpy"]);
-        assert_eq!(names(&[Wanted::None, torch]), ["torch"]);
+        assert_eq!(names(&[], Unnamed::Listed), ["numpy"]);
+        assert_eq!(names(std::slice::from_ref(&torch), Unnamed::Listed), ["torch", "numpy"]);
+        assert_eq!(names(&[Wanted::None, torch.clone()], Unnamed::Listed), ["torch"]);
+        assert_eq!(names(&[torch.clone(), torch], Unnamed::None), ["torch"]);
         let own = Wanted::Given(given("numpy", &["mine"]));
-        let both = chosen(&[own], listed(FILE).expect("two workers")).expect("known");
-        assert_eq!(both, [given("numpy", &["mine"])], "what is typed wins");
+        let both = chosen(&[own], listed(FILE).expect("two workers"), Unnamed::Listed);
+        let both = both.expect("known");
+        assert_eq!(both.programs, [given("numpy", &["mine"])], "what is typed wins");
+        assert_eq!(both.remarks, [""; 0], "and is known to whoever typed it");
+    }
+
+    #[test]
+    fn a_list_starts_those_that_are_named_and_no_others() {
+        assert_eq!(names(&[], Unnamed::None), [""; 0]);
+        assert_eq!(names(&[Wanted::Listed("numpy".into())], Unnamed::None), ["numpy"]);
+    }
+
+    #[test]
+    fn where_ci_is_set_a_command_is_allowed_by_its_name_or_as_a_whole() {
+        let allowed = |entries: &[&str]| {
+            let entries: Vec<Wanted> =
+                entries.iter().map(|entry| wanted(entry).expect("an entry")).collect();
+            names(&[], Unnamed::Allowed(&entries))
+        };
+        assert_eq!(allowed(&["numpy"]), ["numpy"]);
+        assert_eq!(allowed(&["torch", "numpy=python3 n.py"]), ["numpy"], "torch waits to be named");
+        for entries in [&[][..], &["none"], &["torch"], &["numpy=python3 evil.py"], &["numpy=n.py"]]
+        {
+            assert_eq!(allowed(entries), [""; 0], "{entries:?}");
+        }
+        let named = [Wanted::Listed("numpy".into())];
+        assert_eq!(names(&named, Unnamed::Allowed(&[])), ["numpy"], "whoever names it allows it");
+        let left = chosen(&[], listed(FILE).expect("two"), Unnamed::Allowed(&[])).expect("fine");
+        let remark = left.remarks.join("\n");
+        for part in ["warning: the worker `numpy`", "`python3 n.py`", ALLOWED, "--worker numpy"] {
+            assert!(remark.contains(part), "{remark}");
+        }
+    }
+
+    #[test]
+    fn a_command_of_the_file_is_named_before_it_is_started() {
+        let file = "[[worker]]\nname = 'a'\ncommand = ['sh', '-c', \"echo it's\", '']";
+        let chosen = chosen(&[], listed(file).expect("one"), Unnamed::Listed).expect("known");
+        assert_eq!(
+            chosen.remarks,
+            [r"note: starting the worker `a` in `.`: sh -c 'echo it'\''s' ''"]
+        );
+        let typed = words(&in_words(&chosen.programs[0].command)).expect("a command");
+        assert_eq!(typed, chosen.programs[0].command);
     }
 
     #[test]
     fn mistakes_say_what_to_do() {
-        let error = chosen(&[Wanted::Listed("trch".into())], listed(FILE).expect("two"));
+        let error =
+            chosen(&[Wanted::Listed("trch".into())], listed(FILE).expect("two"), Unnamed::Listed);
         let error = error.expect_err("no such worker");
         assert!(
             error.contains("lists numpy, torch") && error.contains("did you mean `torch`?"),
             "{error}"
         );
-        let error = chosen(&[Wanted::Listed("x".into())], Vec::new()).expect_err("no worker");
+        let error = chosen(&[Wanted::Listed("x".into())], Vec::new(), Unnamed::Listed)
+            .expect_err("no worker");
         assert!(error.contains("lists none") && error.contains("--worker x=COMMAND"), "{error}");
         for (text, reason) in [
             ("[[worker]]\nname = 'a'", "missing field `command`"),

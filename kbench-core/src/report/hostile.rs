@@ -12,11 +12,12 @@ use serde_json::Value;
 
 use super::*;
 use crate::doorway::REPORT;
+use crate::gate::{Ruling, summary};
 use crate::store::read_document;
-use crate::visible::is_obeyed;
+use crate::visible::{is_obeyed, without_commands};
 
 /// What nobody should call anything.
-const TEXTS: [&str; 24] = [
+const TEXTS: [&str; 30] = [
     "",
     "../../..",
     "/etc/passwd",
@@ -41,6 +42,12 @@ const TEXTS: [&str; 24] = [
     "|x|`y`|**z** [a](b)",
     "- [ ] @you #1 https://example.com www.example.com",
     "Benchmark 1 2 ns/op",
+    "::warning file=a,line=1::b",
+    "a\n ::error::b ::set-output name=c::d",
+    "##[set-output name=a;]b",
+    "##vso[task.setvariable variable=a]b ##teamcity[c]",
+    "<img src=x onerror=alert(1)>![i](https://example.com/i)",
+    "sa\u{200b}xpy\u{e0061}\u{e007f}\u{3164}",
 ];
 
 /// Numbers of the texts of the run's document that may be any.
@@ -203,16 +210,47 @@ fn no_text_leaves_its_place_on_the_page() {
     }
 }
 
+/// Everything that a run's texts could do in Markdown.
+fn check_markdown(text: &str, shown: &str) {
+    // What breaks mentions is invisible, and comes from here alone.
+    let own = ["@\u{200b}", "#\u{200b}"];
+    let kept = own.iter().fold(shown.to_owned(), |kept, own| kept.replace(own, ""));
+    assert!(!kept.contains(|c| is_obeyed(c) && c != '\n'), "{text:?}");
+    // Within code nothing is followed, and what is escaped means nothing.
+    let meant = shown.replace("\\`", "").replace("\\]", "");
+    let around: String = meant.split('`').step_by(2).collect();
+    for part in ["<script", "<img", "](", "://", "www.", "@y", "@S"] {
+        assert!(!around.contains(part), "{text:?}: {part} in {shown}");
+    }
+}
+
+/// A run that fails, is beyond limits, and has changes and doubts.
+#[test]
+fn a_summary_says_what_it_says_and_does_nothing() {
+    for (text, report) in all() {
+        let mut report = report;
+        report.rows[0].status = Status::Ok;
+        report.rows[0].change.change = Some(0.5);
+        report.rows[0].change.change_verdict = Some(text.clone());
+        report.warnings.push(text.clone());
+        let lines = vec![text.clone(), "slower".to_owned()];
+        let ruling =
+            Ruling { blocked: lines.clone(), to_explain: lines.clone(), open: lines, wide: 1 };
+        check_markdown(&text, &summary(&report, Some(&ruling)));
+        check_markdown(&text, &summary(&report, None));
+    }
+    let mut report = hostile("saxpy_rayon");
+    report.warnings = vec!["a_b".to_owned()];
+    let shown = summary(&report, None);
+    assert!(shown.contains("- a\\_b\n") && !shown.contains("\\\\"), "escaped once: {shown}");
+}
+
 #[test]
 fn cells_of_markdown_stay_cells() {
     let bars = |line: &str| line.replace("\\|", "").matches('|').count();
     for (text, report) in all() {
         let shown = file(&report, Format::Markdown);
-        assert!(!shown.contains(|c| is_obeyed(c) && c != '\n'), "{text:?}");
-        // Within code nothing is followed, and what is escaped means nothing.
-        let meant = shown.replace("\\`", "").replace("\\]", "");
-        let around: String = meant.split('`').step_by(2).collect();
-        assert!(!around.contains("<script") && !around.contains("](") && !around.contains("://"));
+        check_markdown(&text, &shown);
         let is_table = |line: &&str| line.starts_with('|');
         let lines: Vec<&str> = shown.lines().collect();
         for table in lines.chunk_by(|a, b| is_table(a) == is_table(b)).filter(|t| is_table(&t[0])) {
@@ -269,6 +307,16 @@ fn a_terminal_shows_what_it_might_obey() {
             test_report(&report, TestFormat::Json, Style::PLAIN),
         ] {
             assert!(!shown.contains(|c| is_obeyed(c) && c != '\n'), "{text:?}: {shown}");
+            let printed = without_commands(&shown, false);
+            let is_command = |line: &str| line.trim_start().starts_with("::");
+            assert!(!printed.lines().any(is_command), "{text:?}: {printed}");
+            for command in ["##[", "##vso[", "##teamcity["] {
+                assert!(!printed.contains(command), "{text:?}: {printed}");
+            }
+        }
+        for line in without_commands(&json_rows(&report).expect("written"), true).lines() {
+            serde_json::from_str::<Value>(line).expect("JSON");
+            assert!(!line.contains("##["), "{text:?}: {line}");
         }
         let lines = test_report(&report, TestFormat::Pretty, Style::PLAIN);
         let results = lines.lines().filter(|line| line.starts_with("test ")).count();

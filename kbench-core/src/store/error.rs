@@ -82,6 +82,38 @@ pub enum StoreError {
         /// Why.
         source: io::Error,
     },
+    /// A document is longer than what is read from elsewhere.
+    #[error(
+        "`{}` cannot be read: it has more than {}; {variable}=1GiB, for example, raises the limit",
+        path.display(), in_units(*limit)
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Bytes that it may have.
+        limit: u64,
+        /// The variable that sets the limit.
+        variable: &'static str,
+    },
+    /// Documents that are read together are longer than what is read from elsewhere.
+    #[error(
+        "the documents have more than {} together; {variable}=1GiB, for example, raises the limit",
+        in_units(*limit)
+    )]
+    TooLargeTogether {
+        /// Bytes that they may have.
+        limit: u64,
+        /// The variable that sets the limit.
+        variable: &'static str,
+    },
+    /// The limit is no number of bytes.
+    #[error("{variable}: `{text}` is no number of bytes; write for example 256MiB")]
+    BadLimit {
+        /// The variable.
+        variable: &'static str,
+        /// What it was set to.
+        text: String,
+    },
     /// A file holds no run.
     #[error("`{}` cannot be read: {source}", path.display())]
     Unreadable {
@@ -102,6 +134,16 @@ impl StoreError {
         let path = path.to_owned();
         |source| StoreError::Unreached { path, source }
     }
+}
+
+/// Bytes in the largest unit in which they are a whole number.
+fn in_units(bytes: u64) -> String {
+    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let fits = units.into_iter().find(|(shift, _)| bytes.trailing_zeros() >= *shift);
+    fits.map_or_else(
+        || format!("{bytes} bytes"),
+        |(shift, unit)| format!("{} {unit}", bytes >> shift),
+    )
 }
 
 fn hint(near: Option<&str>, known: &[String]) -> String {

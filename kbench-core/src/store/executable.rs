@@ -1,42 +1,98 @@
 //! Programs of baselines, kept by their content: a new build replaces the file, and the old one can still be started.
 
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use super::file::{Lock, arrive, open_to_settle};
+use sha2::{Digest, Sha256};
+
+use super::lock::Lock;
 use super::{Store, StoreError};
-use crate::hash::Fnv128;
+use crate::files::{self, Access, Draft};
 use crate::report::Executable;
+
+/// Digits of a hash. Former versions of kbench had shorter ones, which somebody could make two programs for.
+const DIGITS: usize = 2 * 32;
+
+/// A program that was kept, open since its content was looked at.
+///
+/// It is started by its descriptor where the system can do that: what has taken its name meanwhile is not.
+#[derive(Clone, Debug)]
+pub struct KeptProgram {
+    file: Arc<File>,
+    path: PathBuf,
+}
+
+impl KeptProgram {
+    /// By what this process starts it.
+    pub fn command(&self) -> PathBuf {
+        #[cfg(target_os = "linux")]
+        {
+            use std::os::fd::AsRawFd;
+            let descriptor = PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()));
+            if descriptor.exists() {
+                return descriptor;
+            }
+        }
+        let _ = &self.file;
+        self.path.clone()
+    }
+
+    /// Where it was found.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
 
 impl Store {
     /// Keeps a program, once for every content.
     pub fn keep_executable(&self, program: &Path) -> Result<Executable, StoreError> {
-        let executable = content_of(program).map_err(StoreError::reading(program))?;
+        let mut file = files::open(program).map_err(StoreError::reading(program))?;
+        let executable = content_of(&mut file).map_err(StoreError::reading(program))?;
         let _lock = Lock::take(&self.home)?;
         self.make_folder(&self.executables_folder())?;
-        let path = self.executable_path(&executable);
-        if content_of(&path).is_ok_and(|kept| kept == executable) {
+        if let Ok(kept) = self.executable(&executable) {
             // Fresh again: it is not pruned while a run goes on that will name it.
-            let _ = open_to_settle(&path)
+            let _ = open_to_settle(kept.path())
                 .and_then(|file| file.set_modified(std::time::SystemTime::now()));
             return Ok(executable);
         }
-        arrive(&path, |temporary| {
-            fs::copy(program, temporary)?;
-            open_to_settle(temporary)?.sync_all()
-        })
-        .map_err(StoreError::writing(&path))?;
+        let path = self.executable_path(&executable);
+        let kept = file.rewind().and_then(|()| {
+            let mut draft = Draft::of(&path, Access::Program)?;
+            let copied = io::copy(&mut file, draft.file())?;
+            draft.file().flush()?;
+            if copied != executable.bytes {
+                return Err(io::Error::other("it changed while it was copied"));
+            }
+            draft.finish()
+        });
+        kept.map_err(StoreError::writing(&path))?;
+        files::sync_folder(&self.executables_folder());
         Ok(executable)
     }
 
-    /// Where a program is that was kept; why not, when it is gone or is not what it was.
-    pub fn executable(&self, executable: &Executable) -> Result<PathBuf, String> {
+    /// A program that was kept; why not, when it is gone, is not what it was, or is not the user's own.
+    pub fn executable(&self, executable: &Executable) -> Result<KeptProgram, String> {
         let path = self.executable_path(executable);
-        match content_of(&path) {
-            Ok(found) if found == *executable => Ok(path),
-            Ok(_) => Err(format!("its executable `{}` is damaged", path.display())),
-            Err(error) => Err(format!("its executable `{}` is gone ({error})", path.display())),
+        let shown = path.display();
+        if executable.content.len() != DIGITS {
+            return Err("an older kbench kept its executable, by a hash that can be forged; save the baseline again \
+                        (--save-baseline)"
+                .to_owned());
+        }
+        let gone = |error| format!("its executable `{shown}` is gone ({error})");
+        let mut file = files::open(&path).map_err(gone)?;
+        if !files::is_private(&file.metadata().map_err(gone)?) {
+            return Err(format!(
+                "its executable `{shown}` is not started: it belongs to another user, or others may change it"
+            ));
+        }
+        match content_of(&mut file) {
+            Ok(found) if found == *executable => Ok(KeptProgram { file: Arc::new(file), path }),
+            Ok(_) => Err(format!("its executable `{shown}` is damaged")),
+            Err(error) => Err(gone(error)),
         }
     }
 
@@ -48,18 +104,84 @@ impl Store {
     }
 }
 
-/// What a file contains.
-fn content_of(program: &Path) -> io::Result<Executable> {
-    let mut file = File::open(program)?;
-    let (mut hash, mut bytes) = (Fnv128::default(), 0);
+/// Opens a file whose times are to change: Windows does that for those alone that are open for writing.
+fn open_to_settle(path: &Path) -> io::Result<File> {
+    fs::File::options().read(true).write(cfg!(windows)).open(path)
+}
+
+/// What a file contains, from where it stands.
+fn content_of(file: &mut File) -> io::Result<Executable> {
+    let (mut hash, mut bytes) = (Sha256::new(), 0);
     let mut buffer = vec![0; 1 << 16];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(Executable { content: hash.digits(), bytes }),
+            0 => break,
             read => {
                 hash.update(&buffer[..read]);
                 bytes += read as u64;
             }
         }
+    }
+    let digits = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(Executable { content: digits, bytes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Folder;
+    use super::*;
+
+    #[test]
+    fn the_hash_is_sha_256() {
+        let folder = Folder::new();
+        let path = folder.path().join("abc");
+        fs::write(&path, "abc").expect("written");
+        let content = content_of(&mut files::open(&path).expect("there")).expect("read");
+        let digits = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!(content, Executable { content: digits.into(), bytes: 3 });
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_takes_the_name_of_a_program_is_not_started() {
+        let folder = Folder::new();
+        let store = Store::at(folder.path(), "kernels");
+        let executable = store.keep_executable(Path::new("/bin/true")).expect("kept");
+        let kept = store.executable(&executable).expect("it is as it was");
+        let other = folder.path().join("other");
+        fs::copy("/bin/false", &other).expect("copied");
+        fs::rename(other, kept.path()).expect("replaced");
+        let ends_well = |program: PathBuf| {
+            std::process::Command::new(program).status().expect("started").success()
+        };
+        assert!(!ends_well(kept.path().to_owned()), "the name is another program's now");
+        assert!(ends_well(kept.command()));
+        assert!(store.executable(&executable).expect_err("replaced").contains("damaged"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_others_may_change_is_not_started() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = Folder::new();
+        let store = Store::at(folder.path(), "kernels");
+        let program = folder.path().join("program");
+        fs::write(&program, "first").expect("written");
+        let executable = store.keep_executable(&program).expect("kept");
+        let path = store.executable(&executable).expect("private").path().to_owned();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o770)).expect("set");
+        let error = store.executable(&executable).expect_err("others may change it");
+        assert!(error.contains("others may change it"), "{error}");
+        store.keep_executable(&program).expect("kept anew");
+        assert!(store.executable(&executable).is_ok());
+    }
+
+    #[test]
+    fn a_hash_of_an_older_kbench_starts_nothing() {
+        let folder = Folder::new();
+        let store = Store::at(folder.path(), "kernels");
+        let older = Executable { content: "0123456789abcdef0123456789abcdef".into(), bytes: 3 };
+        let error = store.executable(&older).expect_err("too short");
+        assert!(error.contains("older kbench"), "{error}");
     }
 }

@@ -17,26 +17,30 @@
 mod document;
 mod error;
 mod executable;
-mod file;
+mod lock;
 mod merge;
 mod name;
 mod place;
 mod prune;
+mod read;
 
 pub use document::{DocumentError, read_document};
 pub use error::StoreError;
-pub use file::write_atomically;
+pub use executable::KeptProgram;
 pub use merge::{MergeError, merge};
 pub use name::check_name;
 pub(crate) use place::HOME;
+pub(crate) use read::READ_LIMIT;
+pub use read::{read_kept, read_limit, read_parts, read_run};
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::files;
 use crate::order;
 use crate::plan::nearest;
 use crate::report::{Report, json_compact};
-use file::Lock;
+use lock::Lock;
 
 /// Where runs are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,14 +92,14 @@ impl Store {
             .map_err(|source| StoreError::Unreadable { path: path.clone(), source })?;
         let _lock = Lock::take(&self.home)?;
         // What was kept while it went on gives way to the whole.
-        if path.exists() && !read_run(&path).is_ok_and(|former| former.unfinished.is_some()) {
+        if path.exists() && !read_kept(&path).is_ok_and(|former| former.unfinished.is_some()) {
             return Err(StoreError::Exists { path });
         }
         self.write(&path, text.as_bytes())?;
         let Some(baseline) = name.map(|name| self.baseline_path(name)) else { return Ok(path) };
         self.make_folder(baseline.parent().unwrap_or(&self.home))?;
         // The same file under a second name takes no room, and stays when runs are pruned.
-        file::link_atomically(&path, &baseline).map_err(StoreError::writing(&baseline))?;
+        files::link(&path, &baseline).map_err(StoreError::writing(&baseline))?;
         Ok(baseline)
     }
 
@@ -109,7 +113,7 @@ impl Store {
 
     /// This program's run of a baseline by its name, or a run document by its path.
     pub fn baseline(&self, name: &str) -> Result<Report, StoreError> {
-        if name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|e| e == "json") {
+        if is_path(name) {
             return read_run(Path::new(name));
         }
         check_name(name)?;
@@ -124,7 +128,7 @@ impl Store {
             let near = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
             return Err(StoreError::NoBaseline { name: name.into(), near, known, path });
         }
-        read_run(&path)
+        read_kept(&path)
     }
 
     /// Names of all baselines, sorted.
@@ -147,7 +151,7 @@ impl Store {
         if let Some(folder) = path.parent() {
             self.make_folder(folder)?;
         }
-        file::write_durably(path, bytes).map_err(StoreError::writing(path))
+        files::replace(path, bytes).map_err(StoreError::writing(path))
     }
 
     fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {
@@ -171,10 +175,9 @@ impl Store {
     }
 }
 
-/// Reads a run document from a file.
-pub fn read_run(path: &Path) -> Result<Report, StoreError> {
-    let text = fs::read_to_string(path).map_err(StoreError::reading(path))?;
-    read_document(&text).map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })
+/// Whether what is given for a baseline is the path of a document, and not a name.
+pub(crate) fn is_path(name: &str) -> bool {
+    name.contains(['/', '\\']) || Path::new(name).extension().is_some_and(|e| e == "json")
 }
 
 /// Names of the folders in a folder, sorted.

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::file::{Lock, is_temporary};
+use super::lock::Lock;
+use super::read::limit_of_kept;
 use super::{Store, StoreError, documents};
+use crate::files::{is_draft, is_own, read_text};
 use crate::report::Executable;
 
 /// A program or an unfinished file that is younger than this may belong to a run that goes on.
@@ -30,16 +32,20 @@ struct Made {
 }
 
 impl Store {
-    /// Throws away all runs of this program but the newest `keep`; baselines stay, whatever their age.
-    pub fn prune(&self, keep: usize) -> Result<Pruned, StoreError> {
+    /// Throws away all runs of this program and this user but the newest `keep`; baselines stay, whatever their age. The run
+    /// that was just written is the newest, whatever the clock said.
+    pub fn prune(&self, keep: usize, written: Option<&str>) -> Result<Pruned, StoreError> {
         let _lock = Lock::take(&self.home)?;
-        let runs = self.runs();
-        let old = &runs[..runs.len().saturating_sub(keep)];
+        let is_written = |name: &str| written == Some(name);
+        let own = self.runs().into_iter().filter(|(_, path)| is_ours(path));
+        let (newest, runs): (Vec<_>, Vec<_>) = own.partition(|(name, _)| is_written(name));
+        let old = &runs[..(runs.len() + newest.len()).saturating_sub(keep).min(runs.len())];
         let pruned_runs = old.iter().filter(|(_, path)| fs::remove_file(path).is_ok()).count();
         let folders = [self.runs_folder(), self.executables_folder()];
         let folders = folders.into_iter().chain(self.baseline_folders());
-        let unfinished =
-            folders.flat_map(|folder| files(&folder)).filter(|path| is_temporary(path));
+        let unfinished = folders
+            .flat_map(|folder| files(&folder))
+            .filter(|path| is_draft(path) && is_ours(path));
         for path in unfinished.filter(|path| !is_young(path)) {
             let _ = fs::remove_file(path);
         }
@@ -54,8 +60,8 @@ impl Store {
     fn prune_executables(&self) -> usize {
         let mut needed: Vec<String> = Vec::new();
         for (_, path) in self.baseline_folders().iter().flat_map(|folder| documents(folder)) {
-            let made =
-                fs::read_to_string(&path).ok().and_then(|t| serde_json::from_str::<Made>(&t).ok());
+            let text = limit_of_kept(&path).ok().and_then(|limit| read_text(&path, limit).ok());
+            let made = text.and_then(|text| serde_json::from_str::<Made>(&text).ok());
             match made {
                 Some(made) => needed.extend(made.executable.map(|executable| executable.content)),
                 // Nobody knows what a baseline needs that cannot be read.
@@ -66,9 +72,14 @@ impl Store {
             path.file_name().is_some_and(|name| needed.iter().any(|needed| *name == **needed))
         };
         let programs = files(&self.executables_folder()).into_iter();
-        let unneeded = programs.filter(|path| !is_needed(path) && !is_young(path));
+        let unneeded = programs.filter(|path| !is_needed(path) && !is_young(path) && is_ours(path));
         unneeded.filter(|path| fs::remove_file(path).is_ok()).count()
     }
+}
+
+/// Whether a file is of this user: others may keep theirs in the same store.
+fn is_ours(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| is_own(&metadata))
 }
 
 fn files(folder: &Path) -> Vec<PathBuf> {

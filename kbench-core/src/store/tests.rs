@@ -98,13 +98,29 @@ fn pruning_keeps_what_is_new_and_what_has_a_name() {
     for program in [&old_program, &new_program] {
         make_old(&store.executable_path(program));
     }
-    let pruned = store.prune(2).expect("pruned");
+    let pruned = store.prune(2, None).expect("pruned");
     assert_eq!((pruned.runs, pruned.executables), (2, 1));
     let names: Vec<String> = store.runs().into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["c", "d"]);
     assert_eq!(store.baseline("main").expect("there").run, "a");
     assert!(store.executable(&old_program).is_ok() && !half.exists());
     assert!(store.executable(&new_program).expect_err("pruned").contains("is gone"));
+}
+
+#[test]
+fn a_run_that_was_just_written_stays_when_the_clock_went_back() {
+    let folder = Folder::new();
+    let store = store(&folder);
+    for name in ["20990101T000000.000Z", "20980101T000000.000Z", "20260101T000000.000Z"] {
+        store.keep_run(&run(name), None).expect("kept");
+    }
+    let names = |keep| {
+        store.prune(keep, Some("20260101T000000.000Z")).expect("pruned");
+        store.runs().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(2), ["20260101T000000.000Z", "20990101T000000.000Z"]);
+    assert_eq!(names(1), ["20260101T000000.000Z"]);
+    assert_eq!(names(0), ["20260101T000000.000Z"]);
 }
 
 #[test]
@@ -118,8 +134,8 @@ fn a_program_that_is_not_what_it_was_is_not_started() {
     fs::write(&program, "second").expect("written");
     let second = store.keep_executable(&program).expect("kept");
     let kept = store.executable(&first).expect("still there");
-    assert_eq!(fs::read_to_string(&kept).expect("there"), "first");
-    fs::write(kept, "firs").expect("damaged");
+    assert_eq!(fs::read_to_string(kept.path()).expect("there"), "first");
+    fs::write(kept.path(), "firs").expect("damaged");
     assert!(store.executable(&first).expect_err("damaged").contains("damaged"));
     assert!(store.executable(&second).is_ok());
     let sly = Executable { content: "../../../x".into(), bytes: 1 };

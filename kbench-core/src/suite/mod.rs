@@ -5,7 +5,6 @@ mod stages;
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use self::compose::Record;
@@ -21,6 +20,7 @@ use crate::measure::{Effort, Isolation, Measured, Pass};
 use crate::plan::{Cell, Plan, PlanError, Row, Selection};
 use crate::registry::{EnlistError, RegisteredKernel, Registry, RegistryError};
 use crate::report::{Report, RowKey, Status};
+use crate::store::KeptProgram;
 use crate::system::interrupted;
 use crate::value::Regime;
 use crate::watch::{Planned, Watch};
@@ -75,8 +75,8 @@ const NOT_CHECKED: &str = "not checked at this size, to save time; --full checks
 /// An older build of a program.
 #[derive(Clone, Debug)]
 pub struct Past {
-    /// Where it is.
-    pub program: PathBuf,
+    /// The program.
+    pub program: KeptProgram,
     /// The rows that it has.
     pub rows: HashSet<RowKey>,
 }
@@ -304,7 +304,7 @@ impl Suite {
         watch.planned(Planned { rows, launches: None, seconds: record.seconds.budget });
         let (before, throttled) = (self.cpu_times(), Throttling::read());
         let older = configuration.past.as_ref();
-        let older = older.and_then(|past| workers.launcher_of(&past.program, order_seed));
+        let older = older.and_then(|past| workers.launcher_of(&past.program.command(), order_seed));
         let duet =
             older.as_ref().map(|past| Duet::new(launcher.as_ref(), past.as_ref(), order_seed));
         let mut stages = Stages {

@@ -1,8 +1,11 @@
 //! The one way to the system's files: below a root, which tests replace.
 
-use std::fs::{self, File};
+#[cfg(test)]
+use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use crate::files;
 
 /// More than any file that is read here has, and little enough to be read in a moment.
 const MOST_BYTES: u64 = 8 << 20;
@@ -36,12 +39,8 @@ impl Root {
 
 /// The text of a plain file; bytes that are no text are replaced.
 pub(super) fn text(path: &Path) -> Option<String> {
-    // Opening anything else, such as a pipe, might wait for ever.
-    if !fs::metadata(path).ok()?.is_file() {
-        return None;
-    }
     let mut bytes = Vec::new();
-    File::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    files::open(path).ok()?.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 

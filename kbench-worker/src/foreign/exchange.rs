@@ -4,12 +4,12 @@
 //! that of this process's handle, so that nothing is left behind, however they end; elsewhere its name is gone as soon as both have
 //! it open.
 
-use std::fs::{File, OpenOptions, remove_file};
+use std::fs::{File, remove_file};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::message::HeldOperand;
+use crate::files::{Access, create_in};
 use crate::kernel::{InPlace, KernelEntry};
 use crate::value::{Content, Parts, Plain};
 
@@ -45,13 +45,8 @@ impl Exchange {
     }
 
     fn within(folder: &Path, named: &[Named<'_>], in_place: InPlace) -> io::Result<Self> {
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = folder.join(format!("kbench-{}-{number}", std::process::id()));
-        let mut options = OpenOptions::new();
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file = options.read(true).write(true).create_new(true).open(&path)?;
+        let name = format!("kbench-{}-", std::process::id());
+        let (file, path) = create_in(folder, [&name, ""], Access::Private)?;
         let path = without_name(&file, path);
         let mut exchange = Exchange { file, path, operands: Vec::new(), written: Vec::new() };
         let mut offset = 0;
@@ -223,7 +218,7 @@ mod tests {
         for folder in [PathBuf::from(IN_MEMORY), std::env::temp_dir()] {
             let named = names(&folder).into_iter().filter(|name| {
                 let rest = name.strip_prefix(&number);
-                rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+                rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_hexdigit()))
             });
             // Other tests of this process make files as well, whose names are there for a moment.
             let stays = |name: &String| {

@@ -106,7 +106,7 @@ impl Forked {
                     }
                     Told::Ended(status) => return Err(io::Error::other(ending::of_status(status))),
                 },
-                Heard::Nothing => {}
+                Heard::Part | Heard::Nothing => {}
                 Heard::End => return Err(io::Error::from(io::ErrorKind::UnexpectedEof)),
             }
         }
@@ -117,7 +117,7 @@ impl Forked {
     pub(super) fn ended(&mut self) -> Option<&str> {
         if self.ended.is_none() {
             self.ended = match self.told.next(LONGEST_LINE) {
-                Heard::Nothing => None,
+                Heard::Part | Heard::Nothing => None,
                 Heard::Line(line) => Some(match Told::from_bytes(&line) {
                     Ok(Told::Ended(status)) => ending::of_status(status),
                     Ok(Told::Forked) => "its program forked it twice".to_owned(),

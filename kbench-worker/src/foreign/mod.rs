@@ -26,6 +26,19 @@ pub use worker::ForeignWorker;
 /// Version of what is said to foreign workers; grows when one of the former version would misunderstand it.
 pub const FOREIGN_PROTOCOL: u32 = 1;
 
+/// The variants that lines of a foreign worker announce, as far as they are answers of the protocol. It is for the fuzz targets.
+#[doc(hidden)]
+pub fn announced(bytes: &[u8]) -> Vec<AnnouncedVariant> {
+    let answers = bytes
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| message::Answer::from_bytes(line).ok());
+    let variant = |answer| match answer {
+        message::Answer::Variant(variant) => Some(variant),
+        _ => None,
+    };
+    answers.filter_map(variant).collect()
+}
+
 /// Where the process of a foreign worker belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {

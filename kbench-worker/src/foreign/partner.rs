@@ -20,13 +20,16 @@ const ARGUMENT: &str = "--worker";
 const TICK: Duration = Duration::from_millis(250);
 
 /// A foreign worker whose channel is closed ends by itself within this time, or is ended.
-const FAREWELL: Duration = Duration::from_millis(500);
+const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 
 /// What a process printed last may take this long to arrive.
 const ECHO: Duration = Duration::from_millis(500);
 
 /// No answer is as long as this.
 const LONGEST_ANSWER: usize = 16 << 20;
+
+/// Nor does a program announce so many variants.
+const MOST_ANSWERS: usize = 10_000;
 
 /// Why a foreign worker does not answer as it should.
 #[derive(Debug, thiserror::Error)]
@@ -39,7 +42,13 @@ pub(super) enum Trouble {
     Ended { how: String, words: Option<String> },
     /// It took too long to begin.
     #[error("was not ready within {0:.0?} (--timeout sets how long it may take)")]
-    Silent(Duration),
+    Late(Duration),
+    /// It answers without end.
+    #[error(
+        "answered more than {MOST_ANSWERS} lines or {} MiB to `{asked}`",
+        LONGEST_ANSWER >> 20
+    )]
+    Flood { asked: &'static str },
     /// Nobody wants to know any more.
     #[error("was not waited for, as the run was interrupted")]
     Interrupted,
@@ -175,20 +184,32 @@ impl Partner {
             return Err(self.ended());
         }
         let begun = Instant::now();
+        let (mut answers, mut bytes) = (0, 0);
         loop {
-            match self.next_line()? {
-                Some(line) => {
-                    let answer = self.parse(ask, &line)?;
-                    if answer.is_last() {
-                        return Ok(answer);
-                    }
-                    hear(answer);
+            if let Some(line) = self.next_line()? {
+                let answer = self.parse(ask, &line)?;
+                if answer.is_last() {
+                    return Ok(answer);
                 }
-                None if interrupted().is_some() => return Err(Trouble::Interrupted),
-                None if patience.is_some_and(|patience| begun.elapsed() > patience) => {
-                    return Err(Trouble::Silent(begun.elapsed()));
+                if !matches!(ask, Ask::Announce) {
+                    return Err(Trouble::Nonsense {
+                        asked: ask.name(),
+                        line: answer.name().to_owned(),
+                        error: None,
+                    });
                 }
-                None => {}
+                (answers, bytes) = (answers + 1, bytes + line.len());
+                if answers > MOST_ANSWERS || bytes > LONGEST_ANSWER {
+                    return Err(Trouble::Flood { asked: ask.name() });
+                }
+                hear(answer);
+            }
+            // After every line and every part of one: whoever never stops talking is not waited for either.
+            if interrupted().is_some() {
+                return Err(Trouble::Interrupted);
+            }
+            if patience.is_some_and(|patience| begun.elapsed() > patience) {
+                return Err(Trouble::Late(begun.elapsed()));
             }
         }
     }
@@ -205,6 +226,7 @@ impl Partner {
     fn next_line(&mut self) -> Result<Option<Vec<u8>>, Trouble> {
         match self.answers.next(LONGEST_ANSWER) {
             Heard::Line(line) => Ok(Some(line)),
+            Heard::Part => Ok(None),
             // Processes that it has started may keep the channel open.
             Heard::Nothing if self.body.ended().is_none() => Ok(None),
             Heard::Nothing | Heard::End => Err(self.ended()),
@@ -222,7 +244,7 @@ impl Partner {
     fn part(&mut self) -> Option<String> {
         let _ = self.asks.shutdown(Shutdown::Both);
         let begun = Instant::now();
-        while begun.elapsed() < FAREWELL {
+        while begun.elapsed() < SHUTDOWN_GRACE {
             if let Some(how) = self.body.ended() {
                 return Some(how);
             }

@@ -102,6 +102,44 @@ fn a_worker_that_cannot_be_had_says_why() {
     assert!(text.contains("was not ready within") && text.contains("--timeout"), "{text}");
 }
 
+/// Answers that never come to an end, whole lines as well as parts of one.
+#[test]
+fn a_worker_that_never_stops_talking_is_ended() {
+    let variant = r#"{"reply":"variant","of":"double","name":"x","backend":"serial"}"#;
+    let about = r#"{"reply":"about","text":"x"}"#;
+    let why = |answer: &str, patience: Duration| {
+        let program = program(&script(&[("announce", answer)]));
+        let worker = ForeignWorker::new(program, (0, false), patience);
+        let begun = Instant::now();
+        let announced = worker.announcement();
+        assert!(begun.elapsed() < Duration::from_secs(60), "{answer}");
+        assert!(announced.variants.is_empty());
+        announced.unavailable.expect("it does not end")
+    };
+    let long = Duration::from_secs(600);
+    let flood = why(&format!("yes '{variant}' >&0"), long);
+    assert!(flood.contains("answered more than 10000 lines"), "{flood}");
+    let wide = format!(r#"{{"reply":"about","text":"{}"}}"#, "x".repeat(20_000));
+    let flood = why(&format!("yes '{wide}' >&0"), long);
+    assert!(flood.contains("or 16 MiB to `announce`"), "{flood}");
+    let short = Duration::from_millis(500);
+    let slow = why(&format!("while :; do say '{about}'; sleep 0.05; done"), short);
+    assert!(slow.contains("was not ready within"), "{slow}");
+    let drop_by_drop = why("while :; do printf x >&0; sleep 0.05; done", short);
+    assert!(drop_by_drop.contains("was not ready within"), "{drop_by_drop}");
+}
+
+#[test]
+fn what_only_announces_is_no_answer_to_a_call() {
+    for answer in [
+        r#"{"reply":"about","text":"x"}"#,
+        r#"{"reply":"variant","of":"double","name":"x","backend":"serial"}"#,
+    ] {
+        let (text, ends) = fault(&format!("yes '{answer}' >&0"));
+        assert!(ends && text.contains("to `call`, which is no answer of the protocol"), "{text}");
+    }
+}
+
 fn program_that_sleeps() -> ForeignProgram {
     program("exec sleep 600")
 }

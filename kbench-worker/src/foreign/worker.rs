@@ -8,6 +8,9 @@ use super::partner::{Partner, Server, Trouble};
 use super::{Announcement, FOREIGN_PROTOCOL, ForeignProgram, Place};
 use crate::kernel::Fault;
 
+/// Characters of what a program says that it is made of.
+const LONGEST_ABOUT: usize = 1000;
+
 /// A program that implements variants, and its process if it has one.
 pub struct ForeignWorker {
     program: ForeignProgram,
@@ -70,7 +73,9 @@ impl ForeignWorker {
         let answer =
             self.ask_ready(&mut state, &Ask::Announce, Some(self.patience), &mut |answer| {
                 match answer {
-                    Answer::About { text } => about = Some(text),
+                    Answer::About { text } => {
+                        about = Some(text.chars().take(LONGEST_ABOUT).collect())
+                    }
                     Answer::Variant(variant) => variants.push(variant),
                     _ => {}
                 }

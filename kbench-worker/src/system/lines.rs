@@ -15,7 +15,9 @@ pub(crate) struct Lines {
 pub(crate) enum Heard {
     /// A line, or as much of it as is read of one.
     Line(Vec<u8>),
-    /// Nothing, or not all of a line.
+    /// More of a line, but not its end. Whoever waits looks at the clock: a line may come in without ever ending.
+    Part,
+    /// Nothing.
     Nothing,
     /// Nobody is there any more; what was not finished is lost.
     End,
@@ -28,20 +30,19 @@ impl Lines {
 
     /// The next line, of which no more than this many bytes are read.
     pub(crate) fn next(&mut self, longest: usize) -> Heard {
-        loop {
-            let bytes = match self.socket.fill_buf() {
-                Ok([]) => return Heard::End,
-                Ok(bytes) => bytes,
-                Err(error) if is_pause(error.kind()) => return Heard::Nothing,
-                Err(_) => return Heard::End,
-            };
-            let end = bytes.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(bytes.len(), |end| end + 1);
-            self.line.extend_from_slice(&bytes[..taken]);
-            self.socket.consume(taken);
-            if end.is_some() || self.line.len() > longest {
-                return Heard::Line(std::mem::take(&mut self.line));
-            }
+        let bytes = match self.socket.fill_buf() {
+            Ok([]) => return Heard::End,
+            Ok(bytes) => bytes,
+            Err(error) if is_pause(error.kind()) => return Heard::Nothing,
+            Err(_) => return Heard::End,
+        };
+        let end = bytes.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(bytes.len(), |end| end + 1);
+        self.line.extend_from_slice(&bytes[..taken]);
+        self.socket.consume(taken);
+        match end.is_some() || self.line.len() > longest {
+            true => Heard::Line(std::mem::take(&mut self.line)),
+            false => Heard::Part,
         }
     }
 }
@@ -65,12 +66,17 @@ mod tests {
         let mut lines = Lines::of(ours);
         let mut say = |text: &str| theirs.write_all(text.as_bytes()).expect("room");
         say("hel");
+        assert!(matches!(lines.next(100), Heard::Part));
         assert!(matches!(lines.next(100), Heard::Nothing));
         say("lo\nwor");
         assert!(matches!(lines.next(100), Heard::Line(line) if line == b"hello\n"));
+        assert!(matches!(lines.next(100), Heard::Part));
         say(&"x".repeat(200));
         assert!(matches!(lines.next(100), Heard::Line(line) if line.len() > 100));
+        say("the end");
         drop(theirs);
+        // What is there of the last line comes first.
+        while matches!(lines.next(100), Heard::Part) {}
         assert!(matches!(lines.next(100), Heard::End));
     }
 }

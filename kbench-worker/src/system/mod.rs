@@ -4,6 +4,8 @@
 //! Every call of the system's own interface is in this folder. Where a system has no such thing, the functions are there
 //! and say so by their results.
 
+#![allow(clippy::disallowed_methods)] // files of the system are as they should be
+
 pub(crate) mod cpu;
 #[cfg(unix)]
 pub(crate) mod descriptors;
@@ -28,7 +30,7 @@ pub(crate) use lines::{Heard, Lines, is_pause};
 pub(crate) use output::Output;
 #[cfg(unix)]
 pub(crate) use process_group::{
-    ProcessGroup, end_others_of_own_group, exit_at_once, own_group, release_stdin,
+    ProcessGroup, end_others_of_own_group, exit_at_once, own_group, release_stdin, user,
     wait_for_children,
 };
 pub(crate) use threads::count as threads;

@@ -126,6 +126,12 @@ pub(crate) fn own_group() -> i32 {
     unsafe { libc::getpgrp() }
 }
 
+/// The user whose rights this process has.
+pub(crate) fn user() -> u32 {
+    // SAFETY: a number out.
+    unsafe { libc::geteuid() }
+}
+
 /// Asks all other processes of this one's group to end, if it leads one: those that a kernel has started.
 pub(crate) fn end_others_of_own_group() {
     // SAFETY: numbers in and out; this process ignores the signal that it sends to its group.

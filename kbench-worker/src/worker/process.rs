@@ -50,7 +50,7 @@ const MOST_SIDE_BY_SIDE: usize = 128;
 const MODEST: usize = 16;
 
 /// A worker that has nothing more to do ends by itself within this time, or is ended.
-const FAREWELL: Duration = Duration::from_secs(2);
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(2);
 
 /// How long the last words of a worker that has ended may be on their way.
 const ECHO: Duration = Duration::from_millis(200);
@@ -256,6 +256,7 @@ impl Process {
     fn next_reply(&mut self) -> Result<Option<Reply>, LinkError> {
         match self.replies.next(LONGEST_REPLY) {
             Heard::Line(line) => parse(&line).map(Some),
+            Heard::Part => Ok(None),
             // Processes that a kernel has started may keep the channel open.
             Heard::Nothing if !self.group.has_ended() => Ok(None),
             Heard::Nothing | Heard::End => Err(self.ended()),
@@ -292,7 +293,7 @@ impl Process {
     /// by itself.
     fn part(&mut self) -> Option<std::process::ExitStatus> {
         let _ = self.requests.shutdown(Shutdown::Both);
-        let status = self.group.wait(FAREWELL);
+        let status = self.group.wait(SHUTDOWN_GRACE);
         self.group.kill();
         status
     }

@@ -77,7 +77,7 @@ fn run(
     let report = suite.run()?;
     audit.look(&report);
     let path = store.keep_run(&report, None)?;
-    store.prune(KEPT)?;
+    store.prune(KEPT, None)?;
     let again = store.baseline(&path.to_string_lossy())?;
     if again.rows.len() != report.rows.len() {
         audit.complain(format!("run {round} has other rows when it is read again"));

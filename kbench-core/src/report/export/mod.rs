@@ -22,7 +22,7 @@ mod samples;
 pub use csv::csv;
 pub(super) use indented::compact;
 pub use json::{json, json_compact, json_rows};
-pub(crate) use markdown::prose;
+pub(crate) use markdown::{code, prose};
 
 use std::fmt;
 use std::path::PathBuf;

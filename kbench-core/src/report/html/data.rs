@@ -80,8 +80,11 @@ fn inert(json: &str) -> String {
     let mut inert = String::with_capacity(json.len());
     for character in json.chars() {
         match character {
-            // All of them have numbers of four digits.
-            c if "<>".contains(c) || is_obeyed(c) => inert += &format!("\\u{:04x}", u32::from(c)),
+            c if "<>".contains(c) || is_obeyed(c) => {
+                for unit in c.encode_utf16(&mut [0; 2]) {
+                    inert += &format!("\\u{unit:04x}");
+                }
+            }
             c => inert.push(c),
         }
     }

@@ -2,10 +2,13 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::{env, fs, io, process};
+use std::{env, fs, io};
 
 use crate::cuda::CACHE;
+use crate::files::{self, Access, Draft};
+
+/// More than any device code that is kept has.
+const MOST_BYTES: u64 = 1 << 30;
 
 /// Where it is kept: `KBENCH_CACHE`, or `kbench` in the user's cache folder; none where there is no such place.
 pub(super) fn folder() -> Option<PathBuf> {
@@ -18,13 +21,14 @@ pub(super) fn folder() -> Option<PathBuf> {
     named.or_else(of_user)
 }
 
-/// What is kept under a name, if it is whole.
+/// What is kept under a name, if it is whole and nobody else can have written it: it runs on the device.
 pub(super) fn read(name: &str) -> Option<Vec<u8>> {
     read_file(&folder()?.join(name))
 }
 
 fn read_file(path: &Path) -> Option<Vec<u8>> {
-    let file = fs::read(path).ok()?;
+    let metadata = fs::metadata(path).ok().filter(files::is_private)?;
+    let file = files::read(path, MOST_BYTES.min(metadata.len())).ok()?;
     let (digest, content) = file.split_at_checked(16)?;
     (digest == fingerprint([content]).to_be_bytes()).then(|| content.to_vec())
 }
@@ -36,15 +40,11 @@ pub(super) fn write(name: &str, content: &[u8]) {
 
 /// Whoever reads finds a whole file or none, also when several threads and processes write at once.
 fn write_file(path: &Path, content: &[u8]) -> io::Result<()> {
-    static DRAFTS: AtomicU64 = AtomicU64::new(0);
     fs::create_dir_all(path.parent().ok_or(io::ErrorKind::NotFound)?)?;
-    let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
-    let draft = path.with_extension(format!("draft-{}-{number}", process::id()));
-    let mut file = fs::File::create(&draft)?;
-    file.write_all(&fingerprint([content]).to_be_bytes())?;
-    file.write_all(content)?;
-    drop(file);
-    fs::rename(draft, path)
+    let mut draft = Draft::of(path, Access::Private)?;
+    draft.file().write_all(&fingerprint([content]).to_be_bytes())?;
+    draft.file().write_all(content)?;
+    draft.finish()
 }
 
 /// A digest of 128 bits that is the same on every machine (FNV-1a, Fowler, Noll and Vo); parts do not run into each
@@ -72,9 +72,25 @@ mod tests {
         assert_ne!(digest(&[""]), digest(&["", ""]));
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn device_code_that_others_may_have_written_is_not_read() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = env::temp_dir().join(format!("kbench-others-{}", std::process::id()));
+        let path = folder.join("code");
+        write_file(&path, b"code").expect("a temporary folder");
+        assert_eq!(read_file(&path).as_deref(), Some(&b"code"[..]));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).expect("set");
+        assert_eq!(read_file(&path), None);
+        // One that is written again is the user's own.
+        write_file(&path, b"code").expect("a temporary folder");
+        assert!(read_file(&path).is_some());
+        fs::remove_dir_all(&folder).expect("it is there");
+    }
+
     #[test]
     fn whoever_reads_finds_a_whole_file_whoever_else_writes() {
-        let folder = env::temp_dir().join(format!("kbench-cache-{}", process::id()));
+        let folder = env::temp_dir().join(format!("kbench-cache-{}", std::process::id()));
         let path = folder.join("code/0123");
         let content = |writer: u8| vec![writer; 1 << 16];
         write_file(&path, &content(0)).expect("a temporary folder");

@@ -527,6 +527,6 @@ fn write_assembly(folder: &Path, source: &Source, ptx: &str) -> GpuResult<()> {
     let key = super::cache::fingerprint([source.text.as_bytes()]);
     let path = folder.join(format!("{stem}-{:08x}.ptx", key as u32));
     std::fs::create_dir_all(folder)
-        .and_then(|()| std::fs::write(&path, ptx))
+        .and_then(|()| crate::files::replace(&path, ptx.as_bytes()))
         .map_err(|error| GpuError::Failed(format!("{} cannot be written: {error}", path.display())))
 }

@@ -5,7 +5,7 @@ use crate::visible::is_obeyed;
 
 /// A name or another machine's words, as code. Within code nothing is followed; what would end it is written as
 /// references in an HTML element of the same look.
-pub(super) fn code(text: &str) -> String {
+pub(crate) fn code(text: &str) -> String {
     let text: String = text.chars().map(shown).collect();
     let text = text.trim();
     if text.is_empty() {

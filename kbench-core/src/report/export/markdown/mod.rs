@@ -13,12 +13,9 @@ mod kernel;
 
 use std::fmt::Write;
 
-pub(crate) use inert::prose;
-
-use inert::code;
-
 use crate::calendar::date_and_time;
 use crate::report::{PartReport, Report, RowReport, Status, WorkerReport};
+pub(crate) use inert::{code, prose};
 
 /// From this many kernels on their tables are folded.
 const MANY: usize = 6;

@@ -1,0 +1,198 @@
+//! Writing files that appear whole, or not at all.
+
+use std::collections::hash_map::RandomState;
+use std::fs::{self, File, Metadata};
+use std::hash::BuildHasher;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What the names of files begin with that are not yet in their places.
+const PREFIX: &str = ".tmp-";
+
+/// Names that are tried: each has 64 random bits, so a second one is needed only where somebody plays tricks.
+const ATTEMPTS: usize = 16;
+
+/// Who may use a new file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Those whom the user lets use new files.
+    Usual,
+    /// The user alone.
+    Private,
+    /// The user alone, who may also run it.
+    Program,
+}
+
+impl Access {
+    #[cfg(unix)]
+    fn mode(self) -> u32 {
+        match self {
+            Access::Usual => 0o666,
+            Access::Private => 0o600,
+            Access::Program => 0o700,
+        }
+    }
+}
+
+/// Makes a new file in a folder, with random digits between the two parts of its name, and gives its path. Nothing that is
+/// there is opened, and no link followed.
+pub fn create_in(folder: &Path, name: [&str; 2], access: Access) -> io::Result<(File, PathBuf)> {
+    let mut options = File::options();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, access.mode());
+    let _ = access;
+    under_random_name(folder, name, |path| options.open(path))
+}
+
+/// Gives a function random names in a folder until one is free.
+fn under_random_name<T>(
+    folder: &Path,
+    [begin, end]: [&str; 2],
+    mut make: impl FnMut(&Path) -> io::Result<T>,
+) -> io::Result<(T, PathBuf)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut outcome = Err(io::Error::from(ErrorKind::AlreadyExists));
+    for _ in 0..ATTEMPTS {
+        // Every hasher of the standard library has random keys.
+        let number = RandomState::new().hash_one(NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = folder.join(format!("{begin}{number:016x}{end}"));
+        outcome = make(&path).map(|made| (made, path));
+        if !matches!(&outcome, Err(error) if error.kind() == ErrorKind::AlreadyExists) {
+            break;
+        }
+    }
+    outcome
+}
+
+/// Whether a file has the name of one that is not yet in its place.
+pub fn is_draft(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
+}
+
+/// A new file beside the place where it is to be. It is removed unless it gets there.
+pub struct Draft {
+    file: File,
+    path: PathBuf,
+    place: PathBuf,
+    /// Whether it gets the permissions of what it replaces.
+    keeps_permissions: bool,
+}
+
+impl Draft {
+    /// Begins a file for a place. A usual one that replaces another gets its permissions when it is finished, and is private
+    /// until then.
+    pub fn of(place: &Path, access: Access) -> io::Result<Self> {
+        let replaces = fs::symlink_metadata(place).is_ok_and(|replaced| replaced.is_file());
+        let keeps_permissions = replaces && access == Access::Usual;
+        let access = if keeps_permissions { Access::Private } else { access };
+        let (file, path) = create_in(folder_of(place), [PREFIX, ""], access)?;
+        Ok(Draft { file, path, place: place.to_owned(), keeps_permissions })
+    }
+
+    /// The file, to be written.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Brings the content to the disk, and moves the file to its place. The name is on the disk after [`sync_folder`].
+    pub fn finish(mut self) -> io::Result<()> {
+        if self.keeps_permissions
+            && let Ok(replaced) = fs::symlink_metadata(&self.place)
+        {
+            keep_permissions(&self.file, &replaced)?;
+        }
+        // Else the name could be on the disk before the content is, should the machine lose its power now.
+        self.file.sync_all()?;
+        fs::rename(&self.path, &self.place)?;
+        self.path = PathBuf::new();
+        Ok(())
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if !self.path.as_os_str().is_empty() {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Gives a file the group and the permissions of the one that it replaces.
+#[cfg(unix)]
+fn keep_permissions(file: &File, replaced: &Metadata) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+    let mut mode = replaced.mode() & 0o777;
+    if file.metadata()?.gid() != replaced.gid() && fchown(file, None, Some(replaced.gid())).is_err()
+    {
+        // What was for one group is not for another.
+        mode &= 0o707;
+    }
+    match file.set_permissions(fs::Permissions::from_mode(mode)) {
+        // Some file systems have no permissions.
+        Err(error)
+            if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::Unsupported) =>
+        {
+            Ok(())
+        }
+        outcome => outcome,
+    }
+}
+
+/// Permissions go with the folder here.
+#[cfg(not(unix))]
+fn keep_permissions(_: &File, _: &Metadata) -> io::Result<()> {
+    Ok(())
+}
+
+/// Writes a file as a whole: a reader sees the old content or the new one, also after the machine lost its power. A link is
+/// followed, for the path is the user's. What is no regular file (a pipe, a device) is written to.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return File::options().write(true).open(path)?.write_all(bytes);
+    }
+    let mut draft = Draft::of(path, Access::Usual)?;
+    draft.file().write_all(bytes)?;
+    draft.finish()?;
+    sync_folder(folder_of(path));
+    Ok(())
+}
+
+/// A second name for a file, in place of whatever had it; a copy where the system has no such thing.
+pub fn link(from: &Path, to: &Path) -> io::Result<()> {
+    let linked = under_random_name(folder_of(to), [PREFIX, ""], |path| fs::hard_link(from, path));
+    match linked {
+        Ok(((), path)) => {
+            let moved = fs::rename(&path, to);
+            // After a rename between two names of the same file both are still there.
+            let _ = fs::remove_file(&path);
+            moved?;
+        }
+        Err(_) => {
+            let mut draft = Draft::of(to, Access::Usual)?;
+            io::copy(&mut super::open(from)?, draft.file())?;
+            draft.finish()?;
+        }
+    }
+    sync_folder(folder_of(to));
+    Ok(())
+}
+
+/// Brings the names of a folder to the disk, where the system can do that.
+pub fn sync_folder(folder: &Path) {
+    if cfg!(unix)
+        && let Ok(folder) = File::open(folder)
+    {
+        let _ = folder.sync_all();
+    }
+}
+
+/// The folder that a file is in.
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
