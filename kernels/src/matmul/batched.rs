@@ -5,6 +5,7 @@ use rayon::prelude::*;
 
 use super::packed::{Second, Shape, multiply, multiply_parallel, rows};
 use super::tiled;
+use crate::shared::area;
 
 /// Multiplications that make a task: fewer are not worth one.
 const TASK: usize = 1 << 18;
@@ -23,21 +24,22 @@ const TASK: usize = 1 << 18;
     reference = matmul_batched_f64,
 )]
 pub fn matmul_batched(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
-    let Shape { m, k, .. } = shape(b, batch, n, c);
+    let Shape { m, k, .. } = shape(b.len(), batch, n, c.len());
     for ((a, b), c) in a.chunks(m * k).zip(b.chunks(k * n)).zip(c.chunks_mut(m * n)) {
         multiply(Shape { m, n, k }, rows(a, k), Second::AsIs(rows(b, n)), c);
     }
 }
 
-/// Sizes of one of the products.
-fn shape(b: &[f32], batch: usize, n: usize, c: &[f32]) -> Shape {
-    Shape { m: c.len() / (batch * n), n, k: b.len() / (batch * n) }
+/// Sizes of one of the products, by how many elements all b and all c have.
+fn shape(b: usize, batch: usize, n: usize, c: usize) -> Shape {
+    let columns = area(batch, n);
+    Shape { m: c / columns, n, k: b / columns }
 }
 
 /// [`matmul_batched`] on all cores: several products at once, each of them shared where there are few.
 #[kernel_bench(of = matmul_batched, name = "parallel", parallel, threshold = tuned(1_000_000))]
 pub fn matmul_batched_rayon(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
-    let Shape { m, k, .. } = shape(b, batch, n, c);
+    let Shape { m, k, .. } = shape(b.len(), batch, n, c.len());
     let has_many = batch >= 2 * rayon::current_num_threads();
     let products = a.par_chunks(m * k).zip(b.par_chunks(k * n)).zip(c.par_chunks_mut(m * n));
     products.with_min_len(TASK.div_ceil(m * n * k)).for_each(|((a, b), c)| {
@@ -54,7 +56,7 @@ pub fn matmul_batched_rayon(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mu
 #[cfg(feature = "vendor")]
 #[kernel_bench(of = matmul_batched, name = "gemm")]
 pub fn matmul_batched_gemm(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
-    let Shape { m, k, .. } = shape(b, batch, n, c);
+    let Shape { m, k, .. } = shape(b.len(), batch, n, c.len());
     for ((a, b), c) in a.chunks(m * k).zip(b.chunks(k * n)).zip(c.chunks_mut(m * n)) {
         kernels_vendor::multiply(a, b, n, c, kernels_vendor::Parallelism::None);
     }
@@ -64,7 +66,7 @@ pub fn matmul_batched_gemm(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut
 #[cfg(feature = "vendor")]
 #[kernel_bench(of = matmul_batched, name = "gemm_parallel", parallel)]
 pub fn matmul_batched_gemm_rayon(a: &[f32], b: &[f32], batch: usize, n: usize, c: &mut [f32]) {
-    let Shape { m, k, .. } = shape(b, batch, n, c);
+    let Shape { m, k, .. } = shape(b.len(), batch, n, c.len());
     let products = a.par_chunks(m * k).zip(b.par_chunks(k * n)).zip(c.par_chunks_mut(m * n));
     products.for_each(|((a, b), c)| {
         kernels_vendor::multiply(a, b, n, c, kernels_vendor::Parallelism::None);
@@ -81,7 +83,7 @@ pub fn matmul_batched_cuda(
     n: usize,
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
-    let shape = Shape { m: c.len() / (batch * n), n, k: b.len() / (batch * n) };
+    let shape = shape(b.len(), batch, n, c.len());
     tiled::multiply(gpu, shape, batch, a, b, c)
 }
 
@@ -96,7 +98,7 @@ pub fn matmul_batched_cublas(
     n: usize,
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
-    let shape = Shape { m: c.len() / (batch * n), n, k: b.len() / (batch * n) };
+    let shape = shape(b.len(), batch, n, c.len());
     super::cublas::multiply_batched(gpu, shape, batch, a, b, c)
 }
 
@@ -109,4 +111,28 @@ fn matmul_batched_f64(a: &[f64], b: &[f64], batch: usize, n: usize, c: &mut [f64
             c.iter_mut().zip(b).for_each(|(c, b)| *c += a * b);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Kernel = fn(&[f32], &[f32], usize, usize, &mut [f32]);
+
+    /// batch · n wraps to 4096, so that all lengths seem to be right.
+    fn multiply_wrapped(kernel: Kernel) {
+        kernel(&[1.0; 8], &[1.0; 4096], 8, (1 << 61) + 512, &mut [0.0; 32_768]);
+    }
+
+    #[test]
+    #[should_panic(expected = "sizes do not fit")]
+    fn a_batch_whose_columns_wrap_is_refused() {
+        multiply_wrapped(matmul_batched);
+    }
+
+    #[test]
+    #[should_panic(expected = "sizes do not fit")]
+    fn a_batch_whose_columns_wrap_is_refused_on_all_cores() {
+        multiply_wrapped(matmul_batched_rayon);
+    }
 }

@@ -145,10 +145,9 @@ fn pieces(end: usize, step: usize) -> impl Iterator<Item = (usize, usize)> {
 
 fn serial<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mut [f32]) {
     let Shape { m, n, k } = shape;
-    assert_eq!(c.len(), m * n, "c is not {m} × {n}");
     let whole = Rectangle { row: 0, rows: m, column: 0, columns: n };
-    // SAFETY: this is the only thread.
-    unsafe { multiply_part::<K, A, B>(k, a, b, &Target::new(c, n), whole) };
+    // SAFETY: this is the only thread, and callers found the instructions of `K` by `level`.
+    unsafe { multiply_part::<K, A, B>(k, a, b, &Target::new(c, m, n), whole) };
 }
 
 /// Packs what belongs to a rectangle of c, and multiplies it.
@@ -194,8 +193,7 @@ fn start(depth: usize) -> Start {
 
 fn parallel<K: Micro, A: Read, B: Read>(shape: Shape, a: &A, b: &Second<B>, c: &mut [f32]) {
     let Shape { m, n, k } = shape;
-    assert_eq!(c.len(), m * n, "c is not {m} × {n}");
-    let target = Target::new(c, n);
+    let target = Target::new(c, m, n);
     if m * n * k < LEAST_TOGETHER {
         return multiply_apart::<K, A, B>(shape, a, b, &target);
     }
@@ -425,6 +423,23 @@ mod tests {
             &mut c,
         );
         assert_eq!(c, [0.0; 6]);
+    }
+
+    /// m · n wraps to 0, the length of c.
+    #[test]
+    #[should_panic(expected = "sizes do not fit")]
+    fn sizes_whose_product_wraps_are_refused() {
+        let ones = |_: usize, _: usize, to: &mut [f32]| to.fill(1.0);
+        multiply(Shape { m: 2, n: 1 << 63, k: 1 }, ones, Second::AsIs(ones), &mut []);
+    }
+
+    /// m · n wraps to the length of c.
+    #[test]
+    #[should_panic(expected = "sizes do not fit")]
+    fn sizes_whose_product_wraps_are_refused_on_all_cores() {
+        let ones = |_: usize, _: usize, to: &mut [f32]| to.fill(1.0);
+        let shape = Shape { m: 2, n: (1 << 63) + LEAST_SHARED / 2, k: 1 };
+        multiply_parallel(shape, ones, Second::AsIs(ones), &mut vec![0.0; LEAST_SHARED]);
     }
 
     #[test]

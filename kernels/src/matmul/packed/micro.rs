@@ -11,6 +11,8 @@
 use std::arch::x86_64::{__m256, __m512};
 use std::marker::PhantomData;
 
+use crate::shared::area;
+
 /// Steps of depth that are packed together: a panel of b and a strip of a fit into the first-level cache.
 pub(super) const DEPTH: usize = 256;
 /// Elements from one packed row of a to the next. Not a power of two, or all rows would lie in the same few sets of the
@@ -35,8 +37,8 @@ pub(super) enum Start {
 /// A row-major result that several threads write, each its own rectangles.
 pub(super) struct Target<'c> {
     first: *mut f32,
-    len: usize,
-    stride: usize,
+    rows: usize,
+    columns: usize,
     lifetime: PhantomData<&'c mut [f32]>,
 }
 
@@ -44,8 +46,14 @@ pub(super) struct Target<'c> {
 unsafe impl Sync for Target<'_> {}
 
 impl<'c> Target<'c> {
-    pub(super) fn new(c: &'c mut [f32], columns: usize) -> Self {
-        Target { first: c.as_mut_ptr(), len: c.len(), stride: columns, lifetime: PhantomData }
+    pub(super) fn new(c: &'c mut [f32], rows: usize, columns: usize) -> Self {
+        assert_eq!(c.len(), area(rows, columns), "c is not {rows} × {columns}");
+        Target { first: c.as_mut_ptr(), rows, columns, lifetime: PhantomData }
+    }
+
+    fn contains(&self, Rectangle { row, rows, column, columns }: Rectangle) -> bool {
+        let fits = |first: usize, count: usize, all: usize| first <= all && count <= all - first;
+        fits(row, rows, self.rows) && fits(column, columns, self.columns)
     }
 }
 
@@ -77,7 +85,7 @@ pub(super) unsafe fn block<K: Micro>(
     }
     let panels = columns.div_ceil(K::COLUMNS);
     assert!(depth <= DEPTH && a.len() >= rows * DISTANCE && b.len() >= panels * DEPTH * K::COLUMNS);
-    assert!(column + columns <= target.stride && (row + rows) * target.stride <= target.len);
+    assert!(target.contains(part));
     // Strips of nearly the same number of rows: sixteen are eight and eight rather than fourteen and two.
     let strip = rows.div_ceil(rows.div_ceil(K::ROWS));
     for panel in 0..panels {
@@ -89,11 +97,11 @@ pub(super) unsafe fn block<K: Micro>(
                 start,
                 rows: strip.min(rows - down),
                 columns: K::COLUMNS.min(columns - across),
-                stride: target.stride,
+                stride: target.columns,
             };
             // SAFETY: the rectangle is inside of the target and ours alone; operands are as long as was checked above.
             unsafe {
-                let c = target.first.add((row + down) * target.stride + column + across);
+                let c = target.first.add((row + down) * target.columns + column + across);
                 K::tile(tile, a[down * DISTANCE..].as_ptr(), b, c);
             }
         }
