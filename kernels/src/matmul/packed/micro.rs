@@ -200,7 +200,8 @@ unsafe fn tile_body<V: Vector, const ROWS: usize, const VECTORS: usize>(
                     (Start::Sum, false) => sum.add(V::load_first(to, last)).store_first(to, last),
                 }
             }
-            c = c.add(tile.stride);
+            // After the last row, this is beyond the end of the result.
+            c = c.wrapping_add(tile.stride);
         }
     }
 }
