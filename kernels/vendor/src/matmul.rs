@@ -10,7 +10,8 @@ use gemm_f32::gemm::f32::get_gemm_fn;
 /// The kernels of the crate want columns of the result to be contiguous, so they are given cᵀ ← bᵀ·aᵀ, as `gemm` does.
 pub fn multiply(a: &[f32], b: &[f32], n: usize, c: &mut [f32], parallelism: Parallelism) {
     let (m, k) = (c.len() / n, b.len() / n);
-    assert!(a.len() == m * k && b.len() == k * n && c.len() == m * n, "sizes do not fit");
+    let fit = is_matrix(a, m, k) && is_matrix(b, k, n) && is_matrix(c, m, n);
+    assert!(fit, "sizes do not fit");
     let (a_row, row) = (k as isize, n as isize);
     let (is_read, is_conjugate) = (false, false);
     let (of_c, of_product) = (0.0, 1.0);
@@ -37,5 +38,22 @@ pub fn multiply(a: &[f32], b: &[f32], n: usize, c: &mut [f32], parallelism: Para
             is_conjugate,
             parallelism,
         );
+    }
+}
+
+/// Whether these are the elements of a matrix; a product of sizes that wraps is not its length.
+fn is_matrix<T>(elements: &[T], rows: usize, columns: usize) -> bool {
+    rows.checked_mul(columns) == Some(elements.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_product_of_sizes_that_wraps_is_no_length() {
+        assert!(is_matrix(&[0; 6], 2, 3));
+        assert!(!is_matrix(&[0; 6], 2, 2));
+        assert!(!is_matrix::<f32>(&[], 1 << 32, 1 << 32));
     }
 }
