@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use self::tiles::{Direct, patches};
 use super::parts::Shared;
 use super::vector::{LANES, best};
+use crate::shared::area;
 use crate::shared::scratch::{Shelf, with_array, with_scratch};
 
 pub mod device;
@@ -169,8 +170,9 @@ fn prepared(
     mut function: impl FnMut(&[f32], &[Filters], &Shared<'_, f32>),
 ) {
     let groups = shape.channels_out.div_ceil(CHANNELS);
-    let images = image.chunks_exact(shape.channels_in * shape.plane());
-    let outs = out.chunks_exact_mut(shape.channels_out * shape.plane());
+    let plane = area(shape.size, shape.size);
+    let images = image.chunks_exact(area(shape.channels_in, plane));
+    let outs = out.chunks_exact_mut(area(shape.channels_out, plane));
     with_array(&FILTERS, groups * shape.patch(), [0.0; CHANNELS], |filters| {
         group(shape, weights, filters);
         with_scratch([shape.padded_image()], |[padded]| {
@@ -242,6 +244,14 @@ mod tests {
     use super::tiles::{Pixels, Product, gather};
     use super::*;
     use crate::signal::vector::{Portable, Task};
+
+    /// size² wraps to the 4096 pixels that there are: rows of several tasks would be the same pixels.
+    #[test]
+    #[should_panic(expected = "sizes do not fit")]
+    fn an_image_whose_pixels_wrap_is_refused() {
+        let (image, weights) = ([0.0; 4096], [1.0; CHANNELS]);
+        conv2d_rayon(&image, &weights, 1, (1 << 63) + 64, 1, &mut [0.0; 4096 * CHANNELS]);
+    }
 
     #[test]
     fn every_machine_computes_the_same() {

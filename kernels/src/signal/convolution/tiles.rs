@@ -112,7 +112,7 @@ fn write_tile<V: Vector, const C: usize, const P: usize>(
     }
     for (channel, sums) in (first..shape.channels_out).zip(sums) {
         let start = channel * shape.plane();
-        // SAFETY: no other task has these pixels.
+        // SAFETY: no other task has these pixels: `prepared` made sure that all pixels of all channels have places of their own.
         let out = unsafe { out.part(start + pixels.start..start + pixels.end) };
         for (to, sum) in out.chunks_mut(LANES).zip(sums) {
             let mut numbers = [0.0; LANES];
