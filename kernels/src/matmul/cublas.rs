@@ -9,6 +9,7 @@ use kbench::cuda::cudarc::cublas::sys::cublasOperation_t::CUBLAS_OP_N;
 use kbench::{DeviceSlice, Gpu, GpuError, GpuResult};
 
 use super::packed::Shape;
+use crate::shared::area;
 
 /// c[i] ← a[i]·b[i], all row-major.
 pub(super) fn multiply_batched(
@@ -20,7 +21,8 @@ pub(super) fn multiply_batched(
     c: &mut DeviceSlice<f32>,
 ) -> GpuResult<()> {
     let Shape { m, n, k } = shape;
-    if a.len() != batch * m * k || b.len() != batch * k * n || c.len() != batch * m * n {
+    let all = |rows: usize, columns: usize| area(batch, area(rows, columns));
+    if a.len() != all(m, k) || b.len() != all(k, n) || c.len() != all(m, n) {
         return Err(GpuError::Failed(format!("operands are not {batch} times {m} × {n} × {k}")));
     }
     let number = |value: usize| {
@@ -32,7 +34,8 @@ pub(super) fn multiply_batched(
     let (a, b, c) = (a.device_pointer(), b.device_pointer(), c.device_pointer());
     let handle = *gpu.blas()?.handle();
     // Row-major matrices are transposed column-major ones: c' = b'·a'.
-    // SAFETY: lengths were compared with the sizes, and all arrays live as long as their borrows, on the handle's stream.
+    // SAFETY: lengths were compared with the sizes, and all arrays live as long as their borrows. Callers give arrays of `gpu`, whose
+    // stream orders all uses of them; this cannot be checked here.
     let multiplied = unsafe {
         sgemm_strided_batched(
             handle,
