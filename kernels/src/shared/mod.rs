@@ -12,7 +12,7 @@ pub mod reduce;
 pub mod scratch;
 pub mod simd;
 mod sizes;
-pub mod streaming;
+pub(crate) mod streaming;
 pub mod tasks;
 
 pub use device::{COMMON, MOST_BLOCKS, MOST_TALLIED};

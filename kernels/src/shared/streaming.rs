@@ -31,20 +31,20 @@ use super::float::{BLOCK, Float};
 const LARGE: usize = 32 << 20;
 
 /// Whether these results are so many that they do not stay in the caches anyway.
-pub fn is_large<T>(results: &[T]) -> bool {
+pub(crate) fn is_large<T>(results: &[T]) -> bool {
     size_of_val(results) >= LARGE
 }
 
 /// How a kernel writes its results by the block: into the caches, as [`Float`] does, or past them.
 ///
-/// When all are written past the caches, a [`fence`] must follow; `stored!` sees to it.
-pub struct Results<const STREAMED: bool>;
+/// Nobody may look at what was written past the caches before a [`Fence`] is dropped, which `stored!` sees to.
+pub(crate) struct Results<const STREAMED: bool>;
 
 impl<const STREAMED: bool> Results<STREAMED> {
     /// What is written at a time of these elements, of which the buffer holds so many: blocks of [`BLOCK`] for streams, each but
     /// the first beginning where a cache line does.
     #[inline(always)]
-    pub fn blocks<T>(of: &[T], buffered: usize) -> Blocks {
+    pub(crate) fn blocks<T>(of: &[T], buffered: usize) -> Blocks {
         let before_line = if STREAMED { of.as_ptr().align_offset(LINE) } else { 0 };
         let block = if STREAMED { BLOCK } else { buffered };
         let first = if before_line > 0 { before_line } else { block };
@@ -53,13 +53,13 @@ impl<const STREAMED: bool> Results<STREAMED> {
 
     /// Where to write elements as `f32`, before [`flush`](Self::flush); what is there is of no meaning.
     #[inline(always)]
-    pub fn output<'a, T: Float>(to: &'a mut [T], buffer: &'a mut [f32]) -> &'a mut [f32] {
+    pub(crate) fn output<'a, T: Float>(to: &'a mut [T], buffer: &'a mut [f32]) -> &'a mut [f32] {
         if STREAMED { &mut buffer[..to.len()] } else { T::output(to, buffer) }
     }
 
     /// Gives elements what was written to their [`output`](Self::output).
     #[inline(always)]
-    pub fn flush<T: Float>(buffer: &[f32], to: &mut [T]) {
+    pub(crate) fn flush<T: Float>(buffer: &[f32], to: &mut [T]) {
         if STREAMED {
             let mut block = Narrow([T::from_f32(0.0); BLOCK]);
             store(T::narrowed(&buffer[..to.len()], &mut block.0), to);
@@ -71,7 +71,7 @@ impl<const STREAMED: bool> Results<STREAMED> {
     /// Asks for the elements that lie `distance` behind these, such as the next row: a processor that asks for lines in
     /// advance by itself does so while a row is read, and not while it is written.
     #[inline(always)]
-    pub fn read_ahead<T>(x: &[T], distance: usize) {
+    pub(crate) fn read_ahead<T>(x: &[T], distance: usize) {
         if STREAMED {
             for line in (0..x.len()).step_by(LINE / size_of::<T>()) {
                 ask_for(x.as_ptr().wrapping_add(distance + line));
@@ -85,7 +85,7 @@ impl<const STREAMED: bool> Results<STREAMED> {
 struct Narrow<T>([T; BLOCK]);
 
 /// Ranges that follow each other, see [`Results::blocks`].
-pub struct Blocks {
+pub(crate) struct Blocks {
     begin: usize,
     end: usize,
     /// Where the last one ends.
@@ -110,8 +110,8 @@ impl Iterator for Blocks {
 macro_rules! stored {
     ($is_streamed:expr, $function:ident::<$element:ident>($($argument:expr),* $(,)?)) => {
         if $is_streamed {
+            let _fence = $crate::shared::streaming::Fence;
             $function::<$element, true>($($argument),*);
-            $crate::shared::streaming::fence();
         } else {
             $function::<$element, false>($($argument),*);
         }
@@ -124,40 +124,46 @@ pub(crate) use stored;
 const LINE: usize = 64;
 
 /// Gives a slice the content of another one of the same length.
-pub fn copy<T: Float>(from: &[T], to: &mut [T]) {
+pub(crate) fn copy<T: Float>(from: &[T], to: &mut [T]) {
+    let _fence = Fence;
     store(from, to);
-    fence();
 }
 
 /// Gives all elements a value.
-pub fn fill(value: f32, to: &mut [f32]) {
+pub(crate) fn fill(value: f32, to: &mut [f32]) {
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") {
+        let _fence = Fence;
         // SAFETY: the machine has AVX.
-        unsafe { avx::fill(value, to) };
-        return fence();
+        return unsafe { avx::fill(value, to) };
     }
     to.fill(value);
 }
 
-/// As [`copy`], but that whoever is told of it sees it after a [`fence`].
+/// As [`copy`], but that nobody may look at it before a [`Fence`] is dropped.
 fn store<T: Float>(from: &[T], to: &mut [T]) {
     assert_eq!(from.len(), to.len(), "both sides of a copy have the same length");
     #[cfg(target_arch = "x86_64")]
     if std::arch::is_x86_feature_detected!("avx") {
-        // SAFETY: the machine has AVX, and both sides have the same length.
+        // SAFETY: the machine has AVX, and callers drop a `Fence` before anybody looks at the results.
         return unsafe { avx::store(from, to) };
     }
     to.copy_from_slice(from);
 }
 
-/// Whoever is told of anything after this sees what was stored before.
-#[inline(always)]
-pub fn fence() {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: every processor of this architecture has SSE.
-    unsafe {
-        std::arch::x86_64::_mm_sfence();
+/// When it is dropped, what was stored past the caches may be read and written again: also where a kernel panics.
+pub(crate) struct Fence;
+
+impl Drop for Fence {
+    #[inline(always)]
+    fn drop(&mut self) {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: every processor of this architecture has SSE.
+        unsafe {
+            std::arch::x86_64::_mm_sfence();
+        }
+        #[cfg(test)]
+        tests::FENCES.set(tests::FENCES.get() + 1);
     }
 }
 
@@ -193,7 +199,7 @@ mod avx {
 
     /// # Safety
     ///
-    /// Both sides have the same length.
+    /// A [`Fence`](super::Fence) must be dropped before `to` is read or written again.
     #[target_feature(enable = "avx")]
     pub(super) unsafe fn store<T: Float>(from: &[T], to: &mut [T]) {
         let (from_first, from) = from.split_at(before_line(to));
@@ -206,7 +212,7 @@ mod avx {
         let from_rest = from_lines.remainder();
         for (from, to) in from_lines.zip(&mut to_lines) {
             let (from, to): (*const f32, *mut f32) = (from.as_ptr().cast(), to.as_mut_ptr().cast());
-            // SAFETY: both sides have 64 bytes, and `to` begins where a line does.
+            // SAFETY: both sides have 64 bytes, of which none is padding of a float, and `to` begins where a line does.
             unsafe {
                 let (low, high) = (_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8)));
                 _mm256_stream_ps(to, low);
@@ -251,11 +257,40 @@ pub(crate) fn assert_same_both_ways<T: Float>(length: usize, run: impl Fn(&mut [
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::iter::once;
+    use std::panic::catch_unwind;
 
     use half::f16;
 
     use super::*;
+
+    thread_local! {
+        /// Fences of this thread so far.
+        pub(super) static FENCES: Cell<usize> = const { Cell::new(0) };
+    }
+
+    fn first_block<T: Float, const STREAMED: bool>(x: &[T], out: &mut [T]) {
+        Results::<STREAMED>::flush(&[1.0; BLOCK], &mut out[..BLOCK]);
+        out[BLOCK..].copy_from_slice(x);
+    }
+
+    #[test]
+    fn a_fence_follows_what_is_stored_even_where_a_kernel_panics() {
+        fn kernel(x: &[f32], is_streamed: bool) {
+            let mut out = [0.0; 2 * BLOCK];
+            stored!(is_streamed, first_block::<f32>(x, &mut out));
+        }
+        let fences = |run: fn()| {
+            let before = FENCES.get();
+            let has_panicked = catch_unwind(run).is_err();
+            (FENCES.get() - before, has_panicked)
+        };
+        assert_eq!(fences(|| kernel(&[2.0; BLOCK], true)), (1, false));
+        assert_eq!(fences(|| kernel(&[2.0; 1], true)), (1, true));
+        assert_eq!(fences(|| kernel(&[2.0; BLOCK], false)), (0, false));
+        assert_eq!(fences(|| copy(&[1.0f32; 32], &mut [0.0; 32])), (1, false));
+    }
 
     #[test]
     fn every_element_is_written_wherever_a_slice_begins_and_ends() {
