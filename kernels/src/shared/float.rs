@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use half::{bf16, f16};
 use kbench::{DeviceElement, Element};
 
+use self::sealed::Sealed;
 use super::simd::{narrow_f16, widen_f16};
 
 /// Elements that are widened at a time: their `f32` stay in the first-level cache.
@@ -54,7 +55,35 @@ impl DerefMut for Buffer {
 /// # double(&[1.0f32, 2.0], &mut out);
 /// # assert_eq!(out, [2.0, 4.0]);
 /// ```
-pub trait Float: Element + DeviceElement {
+///
+/// No other type can be one: elements are moved as vectors of `f32`, and padding must not be read as a number.
+///
+/// ```compile_fail
+/// # use kbench::prelude::*;
+/// # use kbench::{Element, Poison};
+/// #[derive(Clone, Copy, Operand)]
+/// #[operand(element)]
+/// #[repr(C)]
+/// struct Padded(u8, u16);
+/// # impl Element for Padded {
+/// #     const NAME: &'static str = "padded";
+/// #     const ROUNDOFF: f64 = 0.0;
+/// #     fn from_f64(_: f64) -> Self { Padded(0, 0) }
+/// #     fn to_f64(self) -> f64 { 0.0 }
+/// #     fn bits(self) -> u64 { 0 }
+/// #     fn poison(_: Poison) -> Self { Padded(0, 0) }
+/// # }
+///
+/// impl kernels::shared::Float for Padded {
+///     // ..
+/// #   fn one_of<C>([first, ..]: [C; 3]) -> C { first }
+/// #   fn to_f32(self) -> f32 { 0.0 }
+/// #   fn from_f32(_: f32) -> Self { Padded(0, 0) }
+/// #   fn widen(_: &[Self], _: &mut [f32]) {}
+/// #   fn narrow(_: &[f32], _: &mut [Self]) {}
+/// }
+/// ```
+pub trait Float: Element + DeviceElement + Sealed {
     /// Elements that are read or written at a time: [`BLOCK`], or all of them where no buffer is needed.
     const BLOCK: usize = BLOCK;
 
@@ -114,6 +143,14 @@ pub trait Float: Element + DeviceElement {
         Self::narrow(from, buffer);
         buffer
     }
+}
+
+mod sealed {
+    /// Keeps other types from being a [`Float`](super::Float).
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for half::f16 {}
+    impl Sealed for half::bf16 {}
 }
 
 /// Nothing is copied: what is read and written are the elements themselves.
