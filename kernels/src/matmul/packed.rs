@@ -225,7 +225,7 @@ fn multiply_apart<K: Micro, A: Read, B: Read>(
     let wanted = (m * n * k / LEAST_TASK).min(rayon::current_num_threads());
     let parts = Parts::new::<K>(Rectangle { row: 0, rows: m, column: 0, columns: n }, wanted);
     (0..parts.count()).into_par_iter().with_max_len(1).for_each(|index| {
-        // SAFETY: tasks have rectangles of their own, and `level` has the instructions.
+        // SAFETY: tasks have rectangles of their own, and callers found the instructions of `K` by `level`.
         unsafe { multiply_part::<K, A, B>(k, a, b, target, parts.part(index)) };
     });
 }
@@ -338,7 +338,7 @@ fn multiply_together<K: Micro>(
             let (depth, depths) = slabs.slab(index);
             let a = &packed_a[(index * whole.rows + top) * DISTANCE..];
             let b = &packed_b[(index * panels * K::COLUMNS + left) * DEPTH..];
-            // SAFETY: tasks have rectangles of their own, and `level` has the instructions.
+            // SAFETY: tasks have rectangles of their own, and callers found the instructions of `K` by `level`.
             unsafe { block::<K>(a, b, depths, start(depth), target, part) };
         }
     });

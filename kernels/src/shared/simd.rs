@@ -234,7 +234,7 @@ mod avx512 {
             }
         }
         let mask = mask(from_rest.len().min(to_rest.len()));
-        // SAFETY: the mask has as many bits as both sides have elements.
+        // SAFETY: the mask has no more bits than either side has elements.
         unsafe {
             let halves = _mm256_maskz_loadu_epi16(mask, from_rest.as_ptr().cast());
             _mm512_mask_storeu_ps(to_rest.as_mut_ptr(), mask, _mm512_cvtph_ps(halves));
@@ -254,7 +254,7 @@ mod avx512 {
             }
         }
         let mask = mask(from_rest.len().min(to_rest.len()));
-        // SAFETY: the mask has as many bits as both sides have elements.
+        // SAFETY: the mask has no more bits than either side has elements.
         unsafe {
             let floats = _mm512_maskz_loadu_ps(mask, from_rest.as_ptr());
             let halves = _mm512_cvtps_ph::<NEAREST>(floats);

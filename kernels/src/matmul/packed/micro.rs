@@ -108,7 +108,7 @@ pub(super) unsafe fn block<K: Micro>(
     }
 }
 
-/// One tile of the result: at most `Micro::ROWS` by `Micro::COLUMNS`.
+/// One tile of the result: at least 1 × 1, at most `Micro::ROWS` by `Micro::COLUMNS`.
 #[derive(Clone, Copy)]
 pub(super) struct Tile {
     depth: usize,
@@ -126,8 +126,9 @@ pub(super) trait Micro {
 
     /// # Safety
     ///
-    /// The machine must have the instructions; `a` points to rows at a distance of [`DISTANCE`], `b` to rows of `COLUMNS`
-    /// elements, both `depth` long, and `c` to a tile that nobody else uses.
+    /// The machine must have the instructions, and the tile must be as large as [`Tile`] says. `a` points to as many rows at a
+    /// distance of [`DISTANCE`] as it has, `b` to rows of `COLUMNS` elements, both `depth` long; and `c` to its first element: all of
+    /// them, row by row at a distance of `stride`, are in one allocation, and nobody else uses them.
     unsafe fn tile(tile: Tile, a: *const f32, b: *const f32, c: *mut f32);
 
     /// Turns a square over.
@@ -142,7 +143,8 @@ pub(super) trait Micro {
 ///
 /// # Safety
 ///
-/// All functions want the machine to have its instructions; pointers point to as many elements as are moved.
+/// All functions want the machine to have its instructions; pointers point to as many elements as are moved, which are fewer than
+/// `LANES` where they are counted.
 trait Vector: Copy {
     const LANES: usize;
     /// Says that two vectors will be used soon.
@@ -159,7 +161,7 @@ trait Vector: Copy {
 
 /// # Safety
 ///
-/// As for [`Micro::tile`], with the instructions of `V`.
+/// As for [`Micro::tile`], with the instructions of `V`, and for a tile of `ROWS` rows that needs `VECTORS` vectors for a row.
 #[inline(always)]
 unsafe fn tile_body<V: Vector, const ROWS: usize, const VECTORS: usize>(
     tile: Tile,

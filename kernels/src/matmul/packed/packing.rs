@@ -70,7 +70,7 @@ fn turn_panel<K: Micro, B: Read>(
                     b(column, depth + first, &mut line[..length]);
                 }
             }
-            // SAFETY: `level` has the instructions.
+            // SAFETY: callers found the instructions of `K` by `level`.
             unsafe { K::turn(&mut square) };
             let rows = to[first * K::COLUMNS..].chunks_exact_mut(K::COLUMNS);
             for (to, line) in rows.zip(&square[..length]) {
