@@ -52,7 +52,8 @@ fn without_denormals(restored: bool, f: impl FnOnce()) {
     // SAFETY: the instruction writes the mode to `before`.
     unsafe { std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut before, options(nostack)) };
     let set = |mode: u32| {
-        // SAFETY: the instruction reads a mode whose other bits are those of the one before.
+        // SAFETY: none by the rules of Rust, whose code wants the default mode: this does what kernels in C do. The instruction itself
+        // reads a mode whose other bits are those of the one before.
         unsafe { std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack)) };
     };
     set(before | FLUSHED);
