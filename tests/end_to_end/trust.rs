@@ -160,7 +160,7 @@ fn a_document_cannot_give_commands_to_a_ci_service_nor_markup_to_a_pull_request(
     let hostile =
         "x ::warning::a\n::error file=b::c ##[group]d <img src=x> ![i](https://e.example) @you";
     run["warnings"] = json!([hostile, format!("{}\n{hostile}", "word ".repeat(40))]);
-    run["rows"][0]["status"] = json!({"failed": hostile});
+    run["rows"][0]["status"] = json!(format!("failed: {hostile}"));
     let path = folder.join("hostile.json");
     fs::write(&path, run.to_string()).expect("written");
     let summary = folder.join("summary.md");

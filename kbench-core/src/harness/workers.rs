@@ -126,9 +126,22 @@ fn allowed() -> Result<Option<Vec<Wanted>>, String> {
         return Ok(None);
     }
     let entries = env::var(ALLOWED).unwrap_or_default();
-    let entries = entries.split(';').filter(|entry| !entry.trim().is_empty());
-    let entries: Result<_, String> = entries.map(wanted).collect();
+    let entries: Result<_, String> = entries_of(&entries).into_iter().map(wanted).collect();
     entries.map(Some).map_err(|error| format!("{ALLOWED}: {error}"))
+}
+
+/// Entries, which are separated by semicolons that are in no quotes.
+fn entries_of(text: &str) -> Vec<&str> {
+    let mut quote = None;
+    let is_end = |c: char| {
+        match (c, quote) {
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            _ => {}
+        }
+        c == ';' && quote.is_none()
+    };
+    text.split(is_end).filter(|entry| !entry.trim().is_empty()).collect()
 }
 
 /// Whether an entry of the variable allows a program: by its name, or by its name and this very command.
@@ -387,6 +400,13 @@ mod tests {
         for part in ["warning: the worker `numpy`", "`python3 n.py`", ALLOWED, "--worker numpy"] {
             assert!(remark.contains(part), "{remark}");
         }
+    }
+
+    #[test]
+    fn entries_end_at_semicolons_outside_of_quotes() {
+        assert_eq!(entries_of("a;b=sh -c 'x; y';; c "), ["a", "b=sh -c 'x; y'", " c "]);
+        assert_eq!(entries_of(r#"a="it's; b";c"#), [r#"a="it's; b""#, "c"]);
+        assert_eq!(entries_of(" ; "), [""; 0]);
     }
 
     #[test]
