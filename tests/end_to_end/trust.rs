@@ -172,7 +172,7 @@ fn a_document_cannot_give_commands_to_a_ci_service_nor_markup_to_a_pull_request(
             assert!(!line.trim_start().starts_with("::") && !line.contains("##["), "{line}");
         }
     }
-    let summary = fs::read_to_string(summary).expect("written");
+    let summary = fs::read_to_string(summary).expect("written").replace("\\]", "");
     for markup in ["<img", "](https", "://", "@you"] {
         assert!(!summary.contains(markup), "{markup}: {summary}");
     }
