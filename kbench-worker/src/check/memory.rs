@@ -62,6 +62,28 @@ struct Mixed {
     trial: Trial,
 }
 
+/// Data beside guard pages, which is moved back when this is dropped: also when code of the user's panics.
+struct Relocated<'a> {
+    data: &'a mut dyn CellData,
+    outputs: bool,
+    pages: Pages,
+}
+
+impl<'a> Relocated<'a> {
+    fn new(data: &'a mut dyn CellData, outputs: bool, side: Side) -> Self {
+        let mut moved = Relocated { data, outputs, pages: Pages::new(side) };
+        moved.data.relocate(outputs, &mut moved.pages);
+        moved
+    }
+}
+
+impl Drop for Relocated<'_> {
+    fn drop(&mut self) {
+        self.pages.turn();
+        self.data.relocate(self.outputs, &mut self.pages);
+    }
+}
+
 impl Gate {
     /// Puts other inputs into the memory of the first ones, and calls without touching the outputs.
     pub(super) fn check_exchange(
@@ -341,13 +363,9 @@ impl Gate {
         let is_fixed = |variant: &VariantEntry| variant.has_fixed_outputs;
         let outputs = is_fixed(subject.variant) && self.source.own_function.is_none_or(is_fixed);
         self.prepare(data, Poison::First);
-        let mut pages = Pages::new(side);
-        data.relocate(outputs, &mut pages);
-        let can_call = pages.failure().is_none() && pages.has_moved();
-        let called = can_call.then(|| self.call_as_is(subject.callable, data, Poison::First));
-        pages.turn();
-        data.relocate(outputs, &mut pages);
-        called
+        let moved = Relocated::new(data, outputs, side);
+        let can_call = moved.pages.failure().is_none() && moved.pages.has_moved();
+        can_call.then(|| self.call_as_is(subject.callable, moved.data, Poison::First))
     }
 
     /// Calls a variant with its data at the end of pages before it is called with other data: an access beyond the end ends the

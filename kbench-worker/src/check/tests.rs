@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
 use crate::kernel::{
-    Caller, Calls, Erased, Implementation, Kernel, KernelEntry, Mode, Routine, Sizes, Values,
-    VariantEntry, serial,
+    Caller, Calls, Erased, Implementation, InPlace, Kernel, KernelEntry, Mode, Routine, Sizes,
+    Values, VariantEntry, serial,
 };
 use crate::plan::Size;
 use crate::registry::fixtures::{Double, base, right, variant_of_double};
@@ -156,6 +156,118 @@ fn an_input_that_is_changed_only_while_calls_are_timed_is_found_afterwards() {
         found,
         "right before timing but not after it: it changes an input that is not an output"
     );
+}
+
+/// A kernel that may make its rows change places.
+struct Rows;
+
+impl Kernel for Rows {
+    type Axes = usize;
+    type Reads = ();
+    type Writes = (Vec<Vec<f32>>,);
+    type Arguments<'a> = &'a mut Vec<Vec<f32>>;
+    const ENTRY: &'static KernelEntry = &KernelEntry {
+        name: "rows",
+        sizes: Sizes::Grid(&[Values::List(&[16])]),
+        parameters: &["rows"],
+        outputs: &["rows"],
+        in_place: InPlace::Fresh,
+        reference: None,
+        definition: &Erased::<Self>::NEW,
+        ..*Double::ENTRY
+    };
+    fn axes(size: &[usize]) -> usize {
+        size[0]
+    }
+    fn inputs(n: &usize) -> ((), Self::Writes) {
+        ((), ((0..*n).map(|row| uniform(row + 1)).collect(),))
+    }
+    fn arguments<'a>((): &'a (), writes: &'a mut Self::Writes) -> Self::Arguments<'a> {
+        &mut writes.0
+    }
+    fn restore(writes: &mut Self::Writes, initial: &Self::Writes) {
+        writes.0.clone_from(&initial.0);
+    }
+}
+
+/// Even where an entry says that they cannot be exchanged.
+#[test]
+fn outputs_that_own_memory_may_be_exchanged_and_replaced() {
+    let reversed = || serial::<Rows, _, _>(|(), writes| writes.0.reverse());
+    let replaced = || {
+        serial::<Rows, _, _>(|(), writes| {
+            writes.0.reverse();
+            writes.0.iter_mut().for_each(|row| *row = row.clone());
+        })
+    };
+    let variant = |name, routine| VariantEntry {
+        kernel: Rows::ENTRY,
+        ..*variant_of_double(name, 2, routine)
+    };
+    let own = Box::leak(Box::new(variant("reversed", reversed)));
+    let mut gate = Gate::new(Rows::ENTRY, Some(own), 1);
+    let check = gate.check_awkward(&variant("replaced", replaced), &mut |_| {});
+    assert!(check.outcome.is_ok(), "{:?}", check.outcome);
+}
+
+thread_local! {
+    /// Whether the input of a call lay at the end of a page.
+    static IS_GUARDED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// An output whose code panics after such a call.
+#[derive(Clone)]
+struct Touchy;
+
+impl Operand for Touchy {
+    fn fingerprint(&self, _: &mut Fingerprint) {
+        assert!(!IS_GUARDED.take(), "touchy");
+    }
+}
+
+/// A kernel that has one.
+struct Touching;
+
+impl Kernel for Touching {
+    type Axes = usize;
+    type Reads = (Vec<u8>,);
+    type Writes = (Touchy,);
+    type Arguments<'a> = (&'a Vec<u8>, &'a mut Touchy);
+    const ENTRY: &'static KernelEntry = &KernelEntry {
+        name: "touching",
+        sizes: Sizes::Grid(&[Values::List(&[16])]),
+        reference: None,
+        definition: &Erased::<Self>::NEW,
+        ..*Double::ENTRY
+    };
+    fn axes(size: &[usize]) -> usize {
+        size[0]
+    }
+    fn inputs(n: &usize) -> (Self::Reads, Self::Writes) {
+        ((uniform(*n),), (Touchy,))
+    }
+    fn arguments<'a>(reads: &'a Self::Reads, writes: &'a mut Self::Writes) -> Self::Arguments<'a> {
+        (&reads.0, &mut writes.0)
+    }
+    fn restore(_: &mut Self::Writes, _: &Self::Writes) {}
+}
+
+#[test]
+fn data_beside_guard_pages_is_moved_back_when_code_of_its_types_panics() {
+    let touching = || {
+        serial::<Touching, _, _>(|reads, _| {
+            let end = reads.0.as_ptr_range().end as usize;
+            IS_GUARDED.set(end.is_multiple_of(4096) && reads.0.len() < 100);
+        })
+    };
+    let variant =
+        VariantEntry { kernel: Touching::ENTRY, ..*variant_of_double("touching", 1, touching) };
+    let own = &*Box::leak(Box::new(variant));
+    let check =
+        || Gate::new(Touching::ENTRY, Some(own), 1).check_awkward(own, &mut |_| {}).outcome.is_ok();
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(check));
+    let text = panic.expect_err("it panics beside a guard page");
+    assert_eq!(text.downcast_ref(), Some(&"touchy"));
 }
 
 /// A check of a right variant in some regimes, with a tolerance.

@@ -339,8 +339,10 @@ impl<K: Kernel> CellData for Data<K> {
     }
 
     fn relocate(&mut self, outputs: bool, pages: &mut Pages) {
+        pages.are_written(false);
         self.reads.relocate(pages);
         if outputs {
+            pages.are_written(true);
             self.writes.relocate(pages);
         }
     }

@@ -377,8 +377,9 @@ sequence_operand! {
             sequence::addresses(self, ranges);
         }
         fn relocate(&mut self, pages: &mut Pages) {
-            self.iter_mut().for_each(|item| item.relocate(pages));
-            pages.carry(self);
+            if sequence::relocate(self, pages) {
+                pages.carry(self);
+            }
         }
     }
     [T: Operand] Box<[T]> {
@@ -386,7 +387,7 @@ sequence_operand! {
             sequence::addresses(self, ranges);
         }
         fn relocate(&mut self, pages: &mut Pages) {
-            self.iter_mut().for_each(|item| item.relocate(pages));
+            sequence::relocate(self, pages);
         }
     }
     [T: Operand, const N: usize] [T; N] {
@@ -394,7 +395,7 @@ sequence_operand! {
             sequence::addresses_of_items(self, ranges);
         }
         fn relocate(&mut self, pages: &mut Pages) {
-            self.iter_mut().for_each(|item| item.relocate(pages));
+            sequence::relocate(self, pages);
         }
         fn numbers(items: &[Self]) -> Option<Box<dyn Numbers<'_> + '_>> {
             T::numbers(items.as_flattened())

@@ -3,8 +3,9 @@
 #![allow(unsafe_code)] // calls of the system, and vectors in memory that it gives
 
 use std::any::Any;
+use std::collections::HashMap;
 use std::io::Error;
-use std::mem::{ManuallyDrop, size_of};
+use std::mem::{ManuallyDrop, align_of, size_of};
 
 /// Where an array lies in its pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,12 +16,18 @@ pub(crate) enum Side {
     End,
 }
 
-/// Arrays that were moved beside guard pages, until they are moved back in the same order.
+/// Arrays that were moved beside guard pages, until they are moved back.
+///
+/// A process that drops this before all of them are back ends: the vector that is missing may be dropped later, and its memory
+/// is not that of the allocator.
 #[derive(Debug)]
 pub struct Pages {
     /// None while they are moved back.
     side: Option<Side>,
-    moved: std::collections::VecDeque<Moved>,
+    /// Whether a function may write to the arrays that are moved now.
+    are_written: bool,
+    /// By where their items are.
+    moved: HashMap<*const u8, Moved>,
     /// Why an array could not be moved.
     failure: Option<Error>,
 }
@@ -29,8 +36,6 @@ pub struct Pages {
 #[derive(Debug)]
 struct Moved {
     region: Region,
-    /// Where its items are.
-    place: *const u8,
     /// The vector that it was in, which is empty.
     origin: Box<dyn Any>,
 }
@@ -38,7 +43,13 @@ struct Moved {
 impl Pages {
     /// For arrays that are to be moved.
     pub(crate) fn new(side: Side) -> Self {
-        Pages { side: Some(side), moved: Default::default(), failure: None }
+        Pages { side: Some(side), are_written: false, moved: HashMap::new(), failure: None }
+    }
+
+    /// Says whether a function may write to the arrays that are moved from now on. Of these only numbers are moved: what other
+    /// items own can be exchanged, dropped and made longer.
+    pub(crate) fn are_written(&mut self, are_written: bool) {
+        self.are_written = are_written;
     }
 
     /// From now on, arrays are moved back.
@@ -56,11 +67,13 @@ impl Pages {
         self.failure.as_ref()
     }
 
+    /// Whether arrays of such items are moved.
+    pub(super) fn takes(&self, are_numbers: bool) -> bool {
+        are_numbers || !self.are_written
+    }
+
     /// Moves the items of a vector there, or back. The vector must not grow or be dropped until it is moved back.
     pub(super) fn carry<T: 'static>(&mut self, items: &mut Vec<T>) {
-        if items.is_empty() || size_of::<T>() == 0 {
-            return;
-        }
         match self.side {
             Some(side) => self.carry_out(items, side),
             None => self.carry_home(items),
@@ -68,36 +81,36 @@ impl Pages {
     }
 
     fn carry_out<T: 'static>(&mut self, items: &mut Vec<T>, side: Side) {
-        if self.failure.is_some() {
+        if items.is_empty() || size_of::<T>() == 0 || self.failure.is_some() {
             return;
         }
         let region = match Region::new(items.len() * size_of::<T>()) {
             Ok(region) => region,
             Err(error) => return self.failure = Some(error),
         };
+        if align_of::<T>() > region.page {
+            return;
+        }
         let (length, mut origin) = (items.len(), std::mem::take(items));
         let place = region.place(side, length * size_of::<T>()).cast::<T>();
-        // SAFETY: the region has room for the items, which are no longer those of `origin`. Its pages begin where any type may, and
-        // the size of a type is a multiple of its alignment, so they also fit at the end. The vector is taken back by
-        // `carry_home` before anything drops it.
+        // SAFETY: the region has room for the items, which are no longer those of `origin`. No alignment is larger than a page,
+        // and the size of a type is a multiple of its alignment, so they also fit at the end. The memory is not that of the
+        // allocator, which `from_raw_parts` asks for because vectors give theirs back: this one does not, as nothing that is
+        // lent grows, shrinks or drops it, and `carry_home` takes it back. `drop` ends the process where it did not.
         unsafe {
             origin.set_len(0);
             std::ptr::copy_nonoverlapping(origin.as_ptr(), place, length);
             *items = Vec::from_raw_parts(place, length, length);
         }
-        let place = place.cast_const().cast();
-        self.moved.push_back(Moved { region, place, origin: Box::new(origin) });
+        self.moved.insert(place.cast_const().cast(), Moved { region, origin: Box::new(origin) });
     }
 
+    /// A function may have made vectors change places. One that was not moved stays as it is.
     fn carry_home<T: 'static>(&mut self, items: &mut Vec<T>) {
-        let Some(Moved { region, place, origin }) = self.moved.pop_front() else { return };
-        if items.as_ptr().cast() != place {
-            // The kernel has put another vector in its place; had it dropped this one, the process would have ended.
+        let Some(Moved { region, origin }) = self.moved.remove(&items.as_ptr().cast()) else {
             return;
-        }
-        let Ok(mut origin) = origin.downcast::<Vec<T>>() else {
-            unreachable!("arrays are moved back in the order in which they were moved")
         };
+        let Ok(mut origin) = origin.downcast::<Vec<T>>() else { end() };
         // Its memory is not that of the allocator.
         let moved = ManuallyDrop::new(std::mem::take(items));
         let length = moved.len().min(origin.capacity());
@@ -109,6 +122,20 @@ impl Pages {
         *items = *origin;
         drop(region);
     }
+}
+
+impl Drop for Pages {
+    fn drop(&mut self) {
+        if self.has_moved() {
+            end();
+        }
+    }
+}
+
+/// Ends the process, in which a vector has memory that is not the allocator's.
+fn end() -> ! {
+    eprintln!("error: a kernel has kept or replaced an array that it was lent; this process ends");
+    std::process::abort()
 }
 
 /// Some pages between two that nothing may touch.
@@ -159,7 +186,8 @@ impl Region {
 #[cfg(unix)]
 impl Drop for Region {
     fn drop(&mut self) {
-        // SAFETY: the memory is this region's, and nothing points to it any more. Should it fail, the memory stays.
+        // SAFETY: the memory is this region's. No vector points to it: `carry_out` drops a region that no vector was given, and
+        // `carry_home` one whose vector it has taken back; `Pages` drops none. Should it fail, the memory stays.
         unsafe { libc::munmap(self.address.cast(), self.length) };
     }
 }
@@ -196,5 +224,46 @@ mod tests {
         pages.carry(&mut numbers);
         assert_eq!((&bytes[..], &numbers[..]), (&[7u8; 5][..], &[1.5f32, 4.0, 3.0][..]));
         assert_eq!((bytes.as_ptr(), numbers.as_ptr()), addresses);
+    }
+
+    #[test]
+    fn arrays_that_changed_places_come_back_and_others_stay_as_they_are() {
+        let (mut one, mut other, mut own) = (vec![1.0f32; 3], vec![2.0f32; 3], vec![3.0f32; 3]);
+        let addresses = (one.as_ptr(), other.as_ptr(), own.as_ptr());
+        let mut pages = Pages::new(Side::End);
+        pages.carry(&mut one);
+        pages.carry(&mut other);
+        std::mem::swap(&mut one, &mut other);
+        pages.turn();
+        pages.carry(&mut one);
+        pages.carry(&mut own);
+        pages.carry(&mut other);
+        assert_eq!((&one[..], &other[..], &own[..]), (&[2.0; 3][..], &[1.0; 3][..], &[3.0; 3][..]));
+        assert_eq!((other.as_ptr(), one.as_ptr(), own.as_ptr()), addresses);
+    }
+
+    #[test]
+    fn an_array_that_was_emptied_comes_back() {
+        let mut bytes = vec![7u8; 5];
+        let address = bytes.as_ptr();
+        let mut pages = Pages::new(Side::End);
+        pages.carry(&mut bytes);
+        bytes.clear();
+        pages.turn();
+        pages.carry(&mut bytes);
+        assert_eq!((bytes.as_ptr(), bytes.len()), (address, 0));
+    }
+
+    #[test]
+    fn what_is_aligned_to_more_than_a_page_is_not_moved() {
+        #[derive(Clone)]
+        #[repr(align(131072))]
+        struct Wide(u8);
+        let mut items = vec![Wide(1); 2];
+        let address = items.as_ptr();
+        let mut pages = Pages::new(Side::End);
+        pages.carry(&mut items);
+        assert!(!pages.has_moved());
+        assert_eq!((items.as_ptr(), items[1].0), (address, 1));
     }
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::{Element, Fingerprint, Operand, Plain, PlainBytes, Poison};
+use super::{Element, Fingerprint, Operand, Pages, Plain, PlainBytes, Poison};
 
 /// Numbers of one type, one behind the other.
 pub trait Numbers<'a> {
@@ -216,6 +216,15 @@ pub(super) fn addresses_of_items<T: Operand>(items: &[T], ranges: &mut Vec<Range
     if T::numbers(items).is_none() {
         items.iter().for_each(|item| item.addresses(ranges));
     }
+}
+
+/// Has the arrays of all items moved; gives whether arrays of such items are moved.
+pub(super) fn relocate<T: Operand>(items: &mut [T], pages: &mut Pages) -> bool {
+    let are_moved = pages.takes(T::numbers(items).is_some());
+    if are_moved {
+        items.iter_mut().for_each(|item| item.relocate(pages));
+    }
+    are_moved
 }
 
 pub(super) fn roundoffs<T: Operand>(items: &[T], parts: &mut Vec<f64>) {
