@@ -213,6 +213,16 @@ fn awkward_items_can_be_called() {
 }
 
 #[test]
+fn outputs_are_moved_where_they_own_nothing_and_right_either_way() {
+    for (element, is_fixed) in [("f32", true), ("Vec<f32>", false)] {
+        let entry = entry("reversed", element, "reversed");
+        assert_eq!(entry.has_fixed_outputs, is_fixed, "{element}");
+        let check = Gate::new(entry.kernel, Some(entry), 7).check_awkward(entry, &mut |_| {});
+        assert!(check.outcome.is_ok(), "{element}: {:?}", check.outcome);
+    }
+}
+
+#[test]
 fn macros_may_write_attributes() {
     let variant = entry("head", "f64", "head_variant");
     assert_eq!(variant.kernel.axes, ["rows", "depth"]);

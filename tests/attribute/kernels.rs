@@ -140,6 +140,34 @@ pub extern "C" fn add(a: f32, b: &f32) -> f32 {
     a + b
 }
 
+/// Rows that own memory, which change places.
+#[kernel_bench(sizes = [4], inputs = rows, in_place, types = [Vec<f32>, f32])]
+pub fn reversed<T>(rows: &mut [T]) {
+    rows.reverse();
+}
+
+fn rows<T: Row>(n: usize) -> Vec<T> {
+    (0..n).map(T::of).collect()
+}
+
+/// An item of such rows.
+pub trait Row {
+    /// One that tells its number.
+    fn of(number: usize) -> Self;
+}
+
+impl Row for f32 {
+    fn of(number: usize) -> f32 {
+        number as f32
+    }
+}
+
+impl Row for Vec<f32> {
+    fn of(number: usize) -> Vec<f32> {
+        vec![number as f32; number + 1]
+    }
+}
+
 /// A pattern instead of a name, a tuple instead of a number.
 #[kernel_bench(sizes = [4], inputs = |n| ((1.0, n as f32), [1.0; 3], 0.0))]
 pub const fn patterns((a, b): (f32, f32), [c, d, _]: [f32; 3], _: &mut f32) -> f32 {

@@ -187,19 +187,26 @@ const NUMBERS: [&str; 17] = [
     "usize", "bool", "F8E4M3", "F8E5M2",
 ];
 
-/// Whether a parameter is a slice or an array of numbers, of which a function can change the content alone.
-pub(crate) fn is_of_numbers(kind: &Type, generics: &[Generic]) -> bool {
-    let is_generic = |name: &str| generics.iter().any(|generic| generic.ident == name);
-    let element = referent(kind).and_then(element_of).map(ungrouped);
-    match element {
-        Some(Type::Array(array)) => {
-            type_name(&array.elem).is_some_and(|name| NUMBERS.contains(&&*name))
+/// Whether a parameter is a slice or an array of numbers, of which a function can change the content alone. A generic name
+/// stands for its argument.
+pub(crate) fn is_of_numbers(
+    kind: &Type,
+    generics: &[Generic],
+    arguments: &[GenericArgument],
+) -> bool {
+    let argument = |name: &str| {
+        let at = generics.iter().position(|generic| generic.ident == name)?;
+        match arguments.get(at)? {
+            GenericArgument::Type(argument) => Some(argument),
+            _ => None,
         }
-        Some(element) => {
-            type_name(element).is_some_and(|name| NUMBERS.contains(&&*name) || is_generic(&name))
-        }
-        None => false,
-    }
+    };
+    let is_number = |kind: &Type| {
+        let name = type_name(kind)?;
+        let name = argument(&name).map_or(Some(name), type_name)?;
+        Some(NUMBERS.contains(&&*name))
+    };
+    referent(kind).and_then(element_of).and_then(is_number).unwrap_or(false)
 }
 
 /// The type of the elements of a slice, an array, or an array on a device.
@@ -240,5 +247,50 @@ fn ungrouped(kind: &Type) -> &Type {
         Type::Group(group) => ungrouped(&group.elem),
         Type::Paren(parenthesis) => ungrouped(&parenthesis.elem),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use syn::parse_quote;
+
+    #[test]
+    fn a_generic_name_is_a_number_where_its_argument_is_one() {
+        let generics: [Generic; 2] = [
+            Generic { ident: parse_quote!(N), constant: Some(parse_quote!(usize)) },
+            Generic { ident: parse_quote!(T), constant: None },
+        ];
+        let is_of_numbers = |kind: Type, argument: Type| {
+            let arguments =
+                [GenericArgument::Const(parse_quote!(4)), GenericArgument::Type(argument)];
+            is_of_numbers(&kind, &generics, &arguments)
+        };
+        let kinds = || -> [Type; 3] {
+            [parse_quote!(&mut [T]), parse_quote!(&mut [T; N]), parse_quote!(&mut [[T; N]])]
+        };
+        let numbers: [Type; 4] = [
+            parse_quote!(f32),
+            parse_quote!(half::bf16),
+            parse_quote!([f32; 2]),
+            parse_quote!((u8)),
+        ];
+        let others: [Type; 4] = [
+            parse_quote!(Vec<f32>),
+            parse_quote!(&'static f32),
+            parse_quote!((f32, Vec<f32>)),
+            parse_quote!([Vec<f32>; 2]),
+        ];
+        for kind in kinds() {
+            for argument in &numbers {
+                assert!(is_of_numbers(kind.clone(), argument.clone()));
+            }
+            for argument in &others {
+                assert!(!is_of_numbers(kind.clone(), argument.clone()));
+            }
+        }
+        for kind in [parse_quote!(&mut Vec<T>), parse_quote!(&mut [Vec<T>]), parse_quote!(&mut T)] {
+            assert!(!is_of_numbers(kind, parse_quote!(f32)));
+        }
     }
 }

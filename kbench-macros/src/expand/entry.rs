@@ -28,7 +28,7 @@ impl Expansion<'_> {
         let function_of = &registration.function;
         let has_fixed_outputs = function_of.data().all(|parameter| {
             parameter.access != Access::Write
-                || is_of_numbers(&parameter.kind, &function_of.generics)
+                || is_of_numbers(&parameter.kind, &function_of.generics, &self.instance.arguments)
         });
         quote_spanned! {*site=>
             #hidden::inventory::submit! {
