@@ -9,8 +9,8 @@ pub mod somewhere;
 
 use kbench::check::Gate;
 use kbench::kernel::{
-    Backend, Bound, Caller, Implementation, InPlace, Metric, Outputs, Returned, Sizes, Threshold,
-    TuningSource, Values, VariantEntry,
+    Backend, Bound, Caller, Fault, Implementation, InPlace, Metric, Outputs, Returned, Sizes,
+    Threshold, TuningSource, Values, VariantEntry,
 };
 
 /// The entry of a variant, by the names of kernel, element type and variant.
@@ -210,6 +210,19 @@ fn awkward_items_can_be_called() {
     assert!(call(nothing, &[1]).0.is_empty());
     let distant = entry("distant", "f32", "distant");
     assert_eq!(distant.module, "attribute::somewhere");
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_function_that_is_compiled_for_another_processor_is_skipped() {
+    let entry = entry("add", "f32", "add_rarely");
+    let mut data = entry.kernel.definition.data(&[4], 7);
+    let called = entry.implementation.routine().call(&mut *data, &Caller::Outside);
+    let declined = Fault::Declined("this processor has no widekl".to_owned());
+    match std::arch::is_x86_feature_detected!("widekl") {
+        true => assert_eq!(called.expect("no fault").parts, [vec![5.0]]),
+        false => assert_eq!(called.expect_err("no such instructions"), declined),
+    }
 }
 
 #[test]

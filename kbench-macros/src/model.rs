@@ -2,7 +2,8 @@
 
 use proc_macro2::Span;
 use syn::{
-    Attribute, Expr, ExprPath, GenericArgument, Ident, LitStr, Path, ReturnType, Type, Visibility,
+    Attribute, Expr, ExprPath, GenericArgument, Ident, LitStr, Meta, Path, ReturnType, Type,
+    Visibility,
 };
 
 use crate::parse::{Closure, ExpectationOption, Formula, Regimes, Values};
@@ -147,8 +148,25 @@ pub(crate) struct Function {
     pub(crate) list: Span,
     pub(crate) output: ReturnType,
     pub(crate) has_result: bool,
-    /// Whether it is called in an `unsafe` block.
+    /// Whether it has the keyword.
     pub(crate) is_unsafe: bool,
+    /// Features of the processor that it is compiled for.
+    pub(crate) features: Vec<Feature>,
+}
+
+/// A feature of the processor that a function is compiled for.
+pub(crate) struct Feature {
+    pub(crate) name: LitStr,
+    /// What `cfg_attr` asks for, from the outermost on.
+    pub(crate) conditions: Vec<Meta>,
+}
+
+impl Feature {
+    /// The same within one more `cfg_attr`.
+    pub(crate) fn within(mut self, condition: &Meta) -> Self {
+        self.conditions.insert(0, condition.clone());
+        self
+    }
 }
 
 /// A type or const parameter.

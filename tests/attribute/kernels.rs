@@ -140,6 +140,17 @@ pub extern "C" fn add(a: f32, b: &f32) -> f32 {
     a + b
 }
 
+/// For processors with instructions that few have.
+///
+/// # Safety
+/// The processor has them.
+#[kernel_bench(of = add)]
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "sse2,widekl")]
+pub fn add_rarely(a: f32, b: &f32) -> f32 {
+    a + b
+}
+
 /// Rows that own memory, which change places.
 #[kernel_bench(sizes = [4], inputs = rows, in_place, types = [Vec<f32>, f32])]
 pub fn reversed<T>(rows: &mut [T]) {

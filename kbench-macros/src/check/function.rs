@@ -1,17 +1,18 @@
 //! What matters about the annotated function, and what cannot be a kernel.
 
 use proc_macro2::Span;
-use quote::ToTokens;
 use syn::ext::IdentExt;
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
 use syn::{
-    FnArg, GenericArgument, GenericParam, ItemFn, Pat, PatType, PathArguments, ReturnType, Safety,
-    Type, TypeImplTrait,
+    FnArg, GenericArgument, GenericParam, ItemFn, LitStr, Meta, Pat, PatType, PathArguments,
+    ReturnType, Safety, Token, Type, TypeImplTrait,
 };
 
 use super::code::code;
 use crate::errors::Errors;
-use crate::model::{Access, Function, Generic, Parameter};
+use crate::model::{Access, Feature, Function, Generic, Parameter};
 
 /// The facts about the function.
 pub(super) fn function(item: &ItemFn, errors: &mut Errors) -> Function {
@@ -30,15 +31,36 @@ pub(super) fn function(item: &ItemFn, errors: &mut Errors) -> Function {
         list: item.sig.paren_token.span.join(),
         has_result: has_result(&item.sig.output),
         output: item.sig.output.clone(),
-        is_unsafe: is_unsafe(item),
+        is_unsafe: matches!(item.sig.safety, Safety::Unsafe(_)),
+        features: item.attrs.iter().flat_map(|attribute| features(&attribute.meta)).collect(),
     }
 }
 
-/// A function with target features of its own counts too: whether the machine has them is its author's claim.
-fn is_unsafe(item: &ItemFn) -> bool {
-    let mut attributes = item.attrs.iter().map(|attribute| attribute.to_token_stream().to_string());
-    matches!(item.sig.safety, Safety::Unsafe(_))
-        || attributes.any(|text| text.contains("target_feature"))
+/// The features that `#[target_feature(enable = "a,b")]` asks for, also within `cfg_attr`. The compiler tells of others that
+/// are malformed.
+fn features(attribute: &Meta) -> Vec<Feature> {
+    let Meta::List(list) = attribute else { return Vec::new() };
+    if list.path.is_ident("cfg_attr") {
+        let all = Punctuated::<Meta, Token![,]>::parse_terminated;
+        let Ok(all) = all.parse2(list.tokens.clone()) else { return Vec::new() };
+        let mut all = all.into_iter();
+        let Some(condition) = all.next() else { return Vec::new() };
+        let within = all.flat_map(|attribute| features(&attribute));
+        return within.map(|feature| feature.within(&condition)).collect();
+    }
+    let mut features = Vec::new();
+    if list.path.is_ident("target_feature") {
+        let _ = list.parse_nested_meta(|meta| {
+            let names: LitStr = meta.value()?.parse()?;
+            let of = |name: &str| Feature {
+                name: LitStr::new(name.trim(), names.span()),
+                conditions: Vec::new(),
+            };
+            features.extend(names.value().split(',').map(of));
+            Ok(())
+        });
+    }
+    features
 }
 
 fn check_signature(item: &ItemFn, errors: &mut Errors) {
@@ -253,7 +275,28 @@ fn ungrouped(kind: &Type) -> &Type {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quote::ToTokens;
     use syn::parse_quote;
+
+    #[test]
+    fn features_are_found_wherever_the_compiler_finds_them() {
+        let item: ItemFn = parse_quote! {
+            #[inline]
+            #[target_feature(enable = "avx2, fma")]
+            #[cfg(target_feature = "sse2")]
+            #[cfg_attr(windows, doc = "target_feature", cfg_attr(test, target_feature(enable = "bmi2")))]
+            #[cfg_attr(unix, inline)]
+            fn f() {}
+        };
+        let words = |feature: &Feature| {
+            let conditions = feature.conditions.iter().map(|c| c.to_token_stream().to_string());
+            (feature.name.value(), conditions.collect::<Vec<_>>().join(" "))
+        };
+        let found = function(&item, &mut Errors::default());
+        let found: Vec<_> = found.features.iter().map(words).collect();
+        let found: Vec<_> = found.iter().map(|(name, when)| (&**name, &**when)).collect();
+        assert_eq!(found, [("avx2", ""), ("fma", ""), ("bmi2", "windows test")]);
+    }
 
     #[test]
     fn a_generic_name_is_a_number_where_its_argument_is_one() {

@@ -167,12 +167,48 @@ impl Expansion<'_> {
             Backend::Serial => (quote_spanned!(*site=> Serial), self.routine("serial")),
             Backend::Parallel => (quote_spanned!(*site=> Parallel), self.routine("parallel")),
             Backend::Cuda => {
-                let routine = self.device_routine();
+                let routine = self.where_supported(self.device_routine());
                 let device = quote_spanned!(*site=> #hidden::Implementation::Device(|| #routine));
                 return (quote_spanned!(*site=> Cuda), device);
             }
         };
+        let routine = self.where_supported(routine);
         (backend, quote_spanned!(*site=> #hidden::Implementation::Host(|| #routine)))
+    }
+
+    /// The routine, or one that declines where the processor lacks a feature that the function is compiled for. It is asked for
+    /// once, and not by every call. A feature that nothing tells of at run time is there where all code is compiled for it.
+    fn where_supported(&self, routine: TokenStream) -> TokenStream {
+        let Expansion { hidden, site, .. } = self;
+        let features = &self.registration.function.features;
+        if features.is_empty() {
+            return routine;
+        }
+        let checks = features.iter().map(|feature| {
+            let (name, conditions) = (&feature.name, &feature.conditions);
+            let declined = quote_spanned!(*site=> return #hidden::Implementation::lacking(#name));
+            let checked = quote_spanned! {*site=> {
+                #[cfg(any(target_arch = "x86", target_arch = "x86_64"))]
+                {
+                    if !::std::arch::is_x86_feature_detected!(#name) { #declined }
+                }
+                #[cfg(any(target_arch = "aarch64", target_arch = "arm64ec"))]
+                {
+                    if !::std::arch::is_aarch64_feature_detected!(#name) { #declined }
+                }
+                #[cfg(not(any(
+                    target_arch = "x86",
+                    target_arch = "x86_64",
+                    target_arch = "aarch64",
+                    target_arch = "arm64ec",
+                )))]
+                {
+                    if !::core::cfg!(target_feature = #name) { #declined }
+                }
+            }};
+            quote_spanned!(*site=> #(#[cfg(#conditions)])* #checked)
+        });
+        quote_spanned!(*site=> { #(#checks)* #routine })
     }
 
     /// The call as a routine of the runtime, monomorphic down to the function.

@@ -152,8 +152,9 @@ impl<'a> Expansion<'a> {
             true => quote_spanned!(self.site=> #name(#(#arguments),*)),
             false => quote_spanned!(self.site=> #name::<#(#generics),*>(#(#arguments),*)),
         };
-        match function.is_unsafe {
-            // SAFETY: who makes a kernel of an unsafe function promises that `inputs` gives what the function asks for.
+        match function.is_unsafe || !function.features.is_empty() {
+            // SAFETY: `where_supported` has asked for the features. Who makes a kernel of an unsafe function promises that it
+            // may be called with whatever the documentation of the attribute names.
             true => quote_spanned!(self.site=> unsafe { #call }),
             false => call,
         }

@@ -36,6 +36,12 @@ impl Implementation {
         }
     }
 
+    /// The routine of a function that is compiled for a feature that this processor lacks: it declines every call.
+    #[doc(hidden)]
+    pub fn lacking(feature: &'static str) -> Box<dyn Routine> {
+        Box::new(Lacking(feature))
+    }
+
     /// Whether it needs neither a device nor another program.
     pub fn is_host(&self) -> bool {
         matches!(self, Implementation::Host(_))
@@ -259,6 +265,25 @@ impl Limits {
             Mode::Cold => Limits { total: MOST_COLD, wash_out: false, ..Limits::NONE },
             Mode::Warm | Mode::EndToEnd => Limits::NONE,
         }
+    }
+}
+
+/// A function that cannot be called here, by the feature that the processor lacks.
+struct Lacking(&'static str);
+
+impl Lacking {
+    fn fault(&self) -> Fault {
+        Fault::Declined(format!("this processor has no {}", self.0))
+    }
+}
+
+impl Routine for Lacking {
+    fn call(&self, _: &mut dyn CellData, _: &Caller) -> Result<Returned, Fault> {
+        Err(self.fault())
+    }
+
+    fn sample(&self, _: &mut dyn CellData, _: Calls, _: &Caller) -> Result<Sampled, Fault> {
+        Err(self.fault())
     }
 }
 
