@@ -109,6 +109,25 @@
 /// fallible kernel: an `Err` fails the variant at that size, with its text; one that is a [`Declined`] skips it instead,
 /// for a kernel that needs what not every machine has. A CUDA variant returns `Err(Declined(reason).into())`.
 ///
+/// # An `unsafe fn`
+///
+/// kbench calls it in an `unsafe` block. Its author promises that the call is sound for all arguments that kbench makes, and these are
+/// more than what `inputs` gives:
+///
+/// * the numbers that `uniform`, `normal` and their like draw are those of any seed and of every regime (`docs/checks.md`; `regimes`
+///   leaves some out);
+/// * any float that is read may be another one: zero, the next one, that of another place or seed, one of another sign and size. The
+///   bounds of `range`, an order or a sum that `inputs` gives need not hold;
+/// * slices begin at any address that is aligned for their elements, and may end where nothing can be read;
+/// * outputs hold a pattern of kbench's unless `in_place` is given, and with `in_place = reuse` the results of other calls;
+/// * sizes are those of `sizes` and others that kbench chooses; `valid` says which there are;
+/// * with `reentrant` several threads call it at once.
+///
+/// A variant is called with the data of its kernel, whoever wrote `inputs`.
+///
+/// Features that `#[target_feature(enable = "...")]` names are no part of the promise: kbench asks the processor for them, and
+/// skips the rows of a function, safe or `unsafe`, where one is missing.
+///
 /// # Names
 ///
 /// The attribute also emits a hidden struct of the function's name, by which `of` finds the kernel. It lives in the
