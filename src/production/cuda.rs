@@ -63,12 +63,13 @@ pub trait DeviceValue: Sized + 'static {
 ///
 /// # Safety
 ///
-/// Any bits that a kernel leaves behind must be a value of the type, and its layout must be that of C.
-#[allow(unsafe_code)] // the trait's promise is the same with the backend and without
+/// Without the feature `run` it promises nothing, neither of the type's bits nor of its layout: there is no device memory, and
+/// all types that could be an element have it. `unsafe` code must not conclude anything from it.
+#[allow(unsafe_code)] // the trait is unsafe in the runtime, and so it is here
 pub unsafe trait DeviceElement: Copy + Send + Sync + 'static {}
 
-// SAFETY: there is no device memory without the feature `run`, and nothing is derived.
-#[allow(unsafe_code)] // the trait is unsafe with the backend, and so it is here
+// SAFETY: the trait promises nothing here.
+#[allow(unsafe_code)] // the trait is unsafe in the runtime, and so it is here
 unsafe impl<T: Copy + Send + Sync + 'static> DeviceElement for T {}
 
 /// Device code with the options that it is compiled with.
