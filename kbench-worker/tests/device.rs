@@ -3,6 +3,7 @@
 #![cfg(feature = "cuda")]
 
 use std::fmt::Debug;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use half::{bf16, f16};
 use kbench_worker::cuda::{
@@ -252,6 +253,23 @@ fn a_call_that_waits_opens_its_gate_and_cannot_be_recorded() -> Result<(), GpuEr
     // And the stream still works.
     stopwatch.hot(1, Queue::Open, &mut waits)?;
     Ok(())
+}
+
+#[test]
+fn a_copy_from_the_host_cannot_be_recorded_and_a_panic_ends_the_recording() -> Result<(), GpuError>
+{
+    let Some(gpu) = gpu() else { return Ok(()) };
+    let stopwatch = Stopwatch::new(gpu)?;
+    let gpu = stopwatch.gpu();
+    let mut copies = |_| gpu.upload(&[1.0f32; 64]).map(drop);
+    copies(0)?;
+    let error = stopwatch.capture(1, &mut copies).err().expect("it copies").to_string();
+    assert!(error.contains("cannot copy from the host"), "{error}");
+    copies(0)?;
+    let mut panics = |_| -> Result<(), GpuError> { resume_unwind(Box::new("a kernel failed")) };
+    assert!(catch_unwind(AssertUnwindSafe(|| stopwatch.capture(1, &mut panics).is_ok())).is_err());
+    copies(0)?;
+    gpu.synchronize()
 }
 
 #[test]

@@ -47,6 +47,8 @@ pub struct Gpu {
     dump: RefCell<Option<PathBuf>>,
     /// Launches since recording began.
     recorded: RefCell<Option<Vec<Recorded>>>,
+    /// Whether the stream records a graph.
+    records_graph: Cell<bool>,
     /// Operations that were put on the stream.
     operations: Cell<u64>,
 }
@@ -105,6 +107,7 @@ impl Gpu {
             lost: RefCell::default(),
             dump: RefCell::default(),
             recorded: RefCell::default(),
+            records_graph: Cell::new(false),
             operations: Cell::new(0),
         })
     }
@@ -218,9 +221,12 @@ impl Gpu {
         if host.is_empty() {
             return Ok(());
         }
+        if self.records_graph.get() {
+            return Err(GpuError::Failed("a graph cannot copy from the host".into()));
+        }
         let stream = self.stream.cu_stream();
-        // SAFETY: both sides have the same length, and the array lives as long as its borrow. The driver has taken the
-        // bytes of ordinary memory over when the call returns.
+        // SAFETY: both sides have the same length, and the array lives as long as its borrow. The stream records nothing, so the
+        // driver has taken the bytes of ordinary memory over when the call returns.
         self.done("copying to the device", unsafe {
             result::memcpy_htod_async(device.device_pointer(), host, stream)
         })
@@ -380,6 +386,11 @@ impl Gpu {
         if let Some(recorded) = self.recorded.borrow_mut().as_mut() {
             recorded.push(launch());
         }
+    }
+
+    /// Notes whether the stream records a graph.
+    pub(super) fn note_graph(&self, records: bool) {
+        self.records_graph.set(records);
     }
 
     /// Notes that some operations were put on the stream.

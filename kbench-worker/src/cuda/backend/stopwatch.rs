@@ -13,6 +13,7 @@
 
 use std::cell::{Cell, OnceCell};
 use std::ffi::c_void;
+use std::mem::ManuallyDrop;
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{self, CUevent, CUresult};
@@ -198,26 +199,19 @@ impl Stopwatch {
         Ok(self.timing(&spans, calls, None, self.overhead_ns()?))
     }
 
-    /// Records calls without running them.
+    /// Records calls without running them. A call that copies from the host fails: a graph would copy from where the data was.
     pub fn capture<E: From<GpuError>>(
         &self,
         calls: u64,
         call: &mut dyn FnMut(u64) -> Result<(), E>,
     ) -> Result<Graph, E> {
         let stream = self.gpu.stream().cu_stream();
-        let local = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
-        // SAFETY: the stream lives as long as the device, and nothing else uses it meanwhile.
-        self.gpu
-            .done("recording a graph", unsafe { result::stream::begin_capture(stream, local) })?;
+        let recording = Recording::begin(&self.gpu)?;
         let called = (0..calls).try_for_each(call);
-        // SAFETY: the stream is capturing. It is ended in any case: otherwise nothing would run on it any more.
-        let graph = unsafe { result::stream::end_capture(stream) };
+        let graph = recording.end();
         if let Err(error) = called {
-            if let Ok(graph) = graph.as_ref().copied()
-                && !graph.is_null()
-            {
-                // SAFETY: nobody else has it.
-                let _ = unsafe { result::graph::destroy(graph) };
+            if let Ok(graph) = graph {
+                destroy(graph);
             }
             return Err(error);
         }
@@ -228,8 +222,7 @@ impl Stopwatch {
         let mut executable = std::ptr::null_mut();
         // SAFETY: the graph was just recorded.
         let made = unsafe { sys::cuGraphInstantiateWithFlags(&mut executable, graph, 0) }.result();
-        // SAFETY: the executable form does not need the graph any more.
-        let _ = unsafe { result::graph::destroy(graph) };
+        destroy(graph);
         self.gpu.done("making a graph executable", made)?;
         let graph = Graph { executable, calls };
         // SAFETY: the graph is executable.
@@ -448,6 +441,50 @@ impl Drop for Gate<'_> {
         if let Some(flag) = self.0 {
             flag.write(0, 1);
         }
+    }
+}
+
+/// A stream that records what is put on it instead of running it, until this is dropped: also when a call panics, as nothing
+/// would run on the stream any more.
+struct Recording<'s> {
+    gpu: &'s Gpu,
+}
+
+impl<'s> Recording<'s> {
+    fn begin(gpu: &'s Gpu) -> GpuResult<Self> {
+        let stream = gpu.stream().cu_stream();
+        let local = sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL;
+        // SAFETY: the stream lives as long as the device, and nothing else uses it meanwhile.
+        gpu.done("recording a graph", unsafe { result::stream::begin_capture(stream, local) })?;
+        gpu.note_graph(true);
+        Ok(Recording { gpu })
+    }
+
+    /// What was recorded; null if nothing was.
+    fn end(self) -> Result<sys::CUgraph, DriverError> {
+        ManuallyDrop::new(self).end_capture()
+    }
+
+    fn end_capture(&self) -> Result<sys::CUgraph, DriverError> {
+        self.gpu.note_graph(false);
+        // SAFETY: the stream has been capturing since this was made, and each of its two ends comes here once.
+        unsafe { result::stream::end_capture(self.gpu.stream().cu_stream()) }
+    }
+}
+
+impl Drop for Recording<'_> {
+    fn drop(&mut self) {
+        if let Ok(graph) = self.end_capture() {
+            destroy(graph);
+        }
+    }
+}
+
+/// Destroys a graph that was recorded, if there is one.
+fn destroy(graph: sys::CUgraph) {
+    if !graph.is_null() {
+        // SAFETY: nobody else has it, and its executable form does not need it.
+        let _ = unsafe { result::graph::destroy(graph) };
     }
 }
 
