@@ -30,12 +30,14 @@ impl Profiler {
         code: impl FnOnce() -> GpuResult<R>,
     ) -> GpuResult<R> {
         gpu.synchronize()?;
+        gpu.bind()?;
         // SAFETY: the context of this device is the current one.
         gpu.done("starting the profiler", unsafe { sys::cuProfilerStart() }.result())?;
         self.push(name);
         let result = code().and_then(|result| gpu.synchronize().map(|()| result));
         self.pop();
-        // SAFETY: as above.
+        gpu.bind()?;
+        // SAFETY: the context of this device is the current one.
         gpu.done("stopping the profiler", unsafe { sys::cuProfilerStop() }.result())?;
         result
     }

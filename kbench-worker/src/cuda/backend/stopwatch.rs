@@ -254,6 +254,7 @@ impl Stopwatch {
     /// 9 µs. A kernel that writes as much leaves as much behind, so what it pays is its due; one that only reads would pay for
     /// the flush. So all is read afterwards, and then as much is written again as the kernel is going to write.
     fn flush(&self, number: u64, written: usize) -> GpuResult<()> {
+        self.gpu.bind()?;
         // SAFETY: the context of this device is the current one.
         let reset = unsafe { sys::cuCtxResetPersistingL2Cache() };
         // A device that cannot keep lines has none to release.
