@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::ffi::{CString, c_void};
 use std::rc::Rc;
 
-use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUresult};
+use cudarc::driver::{DriverError, result};
 
 use super::compile::Compiled;
 use super::gpu::Gpu;
@@ -72,7 +72,7 @@ impl Function {
         Ok(Function {
             handle,
             name,
-            parameters: parameters(handle),
+            parameters: parameters(gpu, handle)?,
             registers: attribute(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
             static_shared,
             local_bytes: attribute(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
@@ -122,14 +122,18 @@ fn entry_points(ptx: &str) -> String {
 }
 
 /// Bytes of every parameter of a kernel.
-fn parameters(handle: sys::CUfunction) -> Vec<usize> {
-    let size = |index: usize| {
+fn parameters(gpu: &Gpu, handle: sys::CUfunction) -> GpuResult<Vec<usize>> {
+    let mut sizes = Vec::new();
+    loop {
         let (mut offset, mut size) = (0, 0);
         // SAFETY: the function belongs to a module that stays loaded; both results are integers.
-        let asked = unsafe { sys::cuFuncGetParamInfo(handle, index, &mut offset, &mut size) };
-        (asked == CUresult::CUDA_SUCCESS).then_some(size)
-    };
-    (0..).map_while(size).collect()
+        match unsafe { sys::cuFuncGetParamInfo(handle, sizes.len(), &mut offset, &mut size) } {
+            CUresult::CUDA_SUCCESS => sizes.push(size),
+            // There are no more.
+            CUresult::CUDA_ERROR_INVALID_VALUE => return Ok(sizes),
+            code => gpu.done("asking for a kernel's parameters", Err(DriverError(code)))?,
+        }
+    }
 }
 
 /// What one launch was.
