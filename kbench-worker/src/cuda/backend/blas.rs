@@ -85,7 +85,8 @@ pub struct BlasLt {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Key {
     product: MatrixProduct,
-    elements: [&'static str; 3],
+    /// Names and sizes of the operands' types.
+    elements: [(&'static str, usize); 3],
     /// Whether the operands have factors: a description keeps those that it was given.
     scaled: [bool; 2],
 }
@@ -98,7 +99,7 @@ struct Plan {
     output: sys::cublasLtMatrixLayout_t,
     algorithm: sys::cublasLtMatmulHeuristicResult_t,
     /// One and zero, in the type that results are scaled in.
-    scales: [[u8; 8]; 2],
+    scales: [u64; 2],
 }
 
 impl BlasLt {
@@ -107,6 +108,7 @@ impl BlasLt {
             let text = "no cuBLASLt: libcublasLt is not found; install the CUDA toolkit";
             return Err(GpuError::Failed(text.into()));
         }
+        gpu.bind()?;
         let handle = result::create_handle().map_err(|e| failure("starting", e))?;
         let stream = gpu.stream().cu_stream().cast();
         let workspace = gpu.zeros(WORKSPACE)?;
@@ -143,7 +145,12 @@ impl BlasLt {
             }
         }
         let scaled = [scale_a.is_some(), scale_b.is_some()];
-        let key = Key { product: *product, elements: [A::NAME, B::NAME, D::NAME], scaled };
+        if [scale_a, scale_b].into_iter().flatten().any(DeviceSlice::is_empty) {
+            return Err(GpuError::Failed("a factor is an array of one element".into()));
+        }
+        let elements =
+            [(A::NAME, size_of::<A>()), (B::NAME, size_of::<B>()), (D::NAME, size_of::<D>())];
+        let key = Key { product: *product, elements, scaled };
         let mut plans = self.plans.borrow_mut();
         let plan = match plans.entry(key) {
             std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
@@ -157,21 +164,22 @@ impl BlasLt {
         for (attribute, scale) in attributes {
             if let Some(scale) = scale {
                 let pointer = scale.device_pointer();
-                // SAFETY: the description exists, and the attribute is a pointer.
+                // SAFETY: the description exists, and the attribute is a pointer. The array has an element.
                 unsafe { set(plan.description, attribute, &pointer) }
                     .map_err(|e| failure("setting a scale", e))?;
             }
         }
         let [one, zero] = &plan.scales;
         let (a, b, d) = (a.device_pointer(), b.device_pointer(), d.device_pointer());
-        // SAFETY: lengths were compared with the layouts, and all arrays live as long as their borrows; the stream is that
-        // of the device that they are on.
+        // SAFETY: lengths were compared with the layouts, and `plan` has compared the sizes of elements; all arrays live as long as
+        // their borrows, and the factors one and zero are aligned for every type. Arrays of another device are an error that the
+        // driver tells of, or a fault on a device.
         unsafe {
             result::matmul(
                 self.handle,
                 plan.description,
-                one.as_ptr().cast::<c_void>(),
-                zero.as_ptr().cast::<c_void>(),
+                std::ptr::from_ref(one).cast::<c_void>(),
+                std::ptr::from_ref(zero).cast::<c_void>(),
                 b as *const c_void,
                 plan.first,
                 a as *const c_void,
@@ -191,8 +199,9 @@ impl BlasLt {
 
     fn plan(&self, key: &Key) -> GpuResult<Plan> {
         let Key { product: MatrixProduct { m, n, k, second, precision }, elements, .. } = *key;
-        let [a, b, d] = elements;
-        let types = (data_type(a)?, data_type(b)?, data_type(d)?);
+        let [type_a, type_b, type_d] = elements.map(data_type);
+        let types = (type_a?, type_b?, type_d?);
+        let [a, b, d] = elements.map(|(name, _)| name);
         let (compute, scale, scales) = computing(a, precision);
         let description =
             result::create_matmul_desc(compute, scale).map_err(|e| failure("describing", e))?;
@@ -278,40 +287,72 @@ fn failure(doing: &str, error: result::CublasError) -> GpuError {
     GpuError::Failed(format!("cuBLASLt fails {doing}: {:?}", error.0))
 }
 
-fn data_type(element: &str) -> GpuResult<sys::cudaDataType> {
+fn data_type((element, bytes): (&str, usize)) -> GpuResult<sys::cudaDataType> {
     use sys::cudaDataType_t as Type;
-    Ok(match element {
-        "f64" => Type::CUDA_R_64F,
-        "f32" => Type::CUDA_R_32F,
-        "f16" => Type::CUDA_R_16F,
-        "bf16" => Type::CUDA_R_16BF,
-        "e4m3" => Type::CUDA_R_8F_E4M3,
-        "e5m2" => Type::CUDA_R_8F_E5M2,
-        "i8" => Type::CUDA_R_8I,
-        "i32" => Type::CUDA_R_32I,
+    let (data_type, size) = match element {
+        "f64" => (Type::CUDA_R_64F, 8),
+        "f32" => (Type::CUDA_R_32F, 4),
+        "f16" => (Type::CUDA_R_16F, 2),
+        "bf16" => (Type::CUDA_R_16BF, 2),
+        "e4m3" => (Type::CUDA_R_8F_E4M3, 1),
+        "e5m2" => (Type::CUDA_R_8F_E5M2, 1),
+        "i8" => (Type::CUDA_R_8I, 1),
+        "i32" => (Type::CUDA_R_32I, 4),
         other => return Err(GpuError::Failed(format!("cuBLASLt has no matrices of {other}"))),
-    })
+    };
+    // A type of the user's may have any name.
+    match bytes == size {
+        true => Ok(data_type),
+        false => Err(GpuError::Failed(format!(
+            "an element of cuBLASLt's matrices of {element} has {size} bytes, not {bytes}"
+        ))),
+    }
 }
 
 /// The type of the sums, that of the factors, and one and zero in it.
 fn computing(
     element: &str,
     precision: Precision,
-) -> (sys::cublasComputeType_t, sys::cudaDataType, [[u8; 8]; 2]) {
+) -> (sys::cublasComputeType_t, sys::cudaDataType, [u64; 2]) {
     use sys::cublasComputeType_t as Compute;
     use sys::cudaDataType_t as Type;
     let in_four = |one: [u8; 4]| {
-        let mut scales = [[0; 8]; 2];
-        scales[0][..4].copy_from_slice(&one);
-        scales
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&one);
+        [u64::from_ne_bytes(bytes), 0]
     };
     let single = in_four(1f32.to_ne_bytes());
     match (element, precision) {
-        ("f64", _) => (Compute::CUBLAS_COMPUTE_64F, Type::CUDA_R_64F, [1f64.to_ne_bytes(), [0; 8]]),
+        ("f64", _) => (Compute::CUBLAS_COMPUTE_64F, Type::CUDA_R_64F, [1f64.to_bits(), 0]),
         ("i8", _) => (Compute::CUBLAS_COMPUTE_32I, Type::CUDA_R_32I, in_four(1i32.to_ne_bytes())),
         ("f32", Precision::Tf32) => {
             (Compute::CUBLAS_COMPUTE_32F_FAST_TF32, Type::CUDA_R_32F, single)
         }
         _ => (Compute::CUBLAS_COMPUTE_32F, Type::CUDA_R_32F, single),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_type_that_only_has_the_name_of_a_number_is_refused() {
+        assert!(data_type(("f64", 8)).is_ok() && data_type(("e4m3", 1)).is_ok());
+        let tiny = data_type(("f64", 1)).expect_err("too small").to_string();
+        assert!(tiny.contains("f64 has 8 bytes, not 1"), "{tiny}");
+        assert!(data_type(("u8", 1)).is_err());
+    }
+
+    #[test]
+    fn factors_begin_with_the_bytes_of_their_type() {
+        let first = |element| {
+            let (.., [one, zero]) = computing(element, Precision::Full);
+            assert_eq!(zero, 0);
+            one.to_ne_bytes()
+        };
+        assert_eq!(first("f64"), 1f64.to_ne_bytes());
+        assert_eq!(first("bf16")[..4], 1f32.to_ne_bytes());
+        assert_eq!(first("i8")[..4], 1i32.to_ne_bytes());
     }
 }
