@@ -49,7 +49,8 @@ impl Stopwatch {
 
     fn measure_ceilings(&self) -> GpuResult<Ceilings> {
         let gpu = self.gpu();
-        let large = LARGE.min(gpu.free_bytes()? / 8);
+        // What kernels read at once.
+        let large = LARGE.min(gpu.free_bytes()? / 8) & !15;
         let [copy, read, fill] = self.bandwidths(large, 4)?;
         let l2_bytes = gpu.info().l2_bytes;
         // An eighth of the cache: it is divided in parts, each of which may hold copies of its own.
@@ -63,7 +64,7 @@ impl Stopwatch {
         })
     }
 
-    /// Bytes per second of copying, reading and filling arrays of some bytes.
+    /// Bytes per second of copying, reading and filling arrays of some bytes, a multiple of 16.
     fn bandwidths(&self, bytes: usize, calls: u64) -> GpuResult<[f64; 3]> {
         let gpu = self.gpu();
         let (from, to) = (random::<u32>(gpu, bytes / 4, WORDS)?, gpu.zeros::<u32>(bytes / 4)?);
