@@ -298,7 +298,8 @@ mod tests {
 
     /// An allocation, a reallocation and a release, as the compiler would ask for them.
     fn exercise(allocator: &impl GlobalAlloc) {
-        // SAFETY: the layout is not empty, and the block is released with what it was last allocated with.
+        // SAFETY: the layout is not empty, and the block is released with what it was last allocated with. Where there is none,
+        // the allocator is `Exhausted`, which does not look at it.
         unsafe {
             let block = allocator.alloc(BLOCK);
             let larger = allocator.realloc(block, BLOCK, 2 * BLOCK.size());

@@ -14,10 +14,11 @@ const CARRIED: usize = 3;
 /// Room for the header of such a message and its descriptors, in words of 8 bytes, as a header is aligned.
 const ROOM: usize = 8;
 
-/// Lets the process of a command have some descriptors of this process, by the same numbers. A number that is not open is left
-/// out.
+/// Lets the process of a command have some descriptors of this process, by the same numbers. A number that is not open when the
+/// process begins is left out; one that is another file's by then is that file.
 pub(crate) fn hand_down(command: &mut Command, numbers: Vec<RawFd>) {
-    // SAFETY: between fork and exec the process calls nothing but `fcntl`, which may be called there.
+    // SAFETY: between fork and exec the process calls nothing but `fcntl`, which may be called there. It changes a flag of its own
+    // copy of a descriptor, and closes none.
     unsafe {
         command.pre_exec(move || {
             for number in &numbers {
@@ -30,14 +31,15 @@ pub(crate) fn hand_down(command: &mut Command, numbers: Vec<RawFd>) {
 
 /// A socket that was handed down to this process. Processes that are started here do not get it.
 pub(crate) fn handed_down(number: RawFd) -> io::Result<UnixStream> {
-    // SAFETY: numbers in and out; a copy of a descriptor belongs to nothing else.
+    // SAFETY: numbers in and out; a copy of a descriptor belongs to nothing else. That the number is that of a socket which is meant
+    // for this process is what the process says that has started it.
     let copy = unsafe {
         match libc::fcntl(number, libc::F_DUPFD_CLOEXEC, 0) {
             -1 => return Err(io::Error::last_os_error()),
             copy => OwnedFd::from_raw_fd(copy),
         }
     };
-    // SAFETY: numbers in and out; the descriptor is open, as it was just copied.
+    // SAFETY: numbers in and out. The flag says what processes that are started here get, and concerns nothing that this one has.
     unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
     let socket = UnixStream::from(copy);
     socket.peer_addr()?;
@@ -90,11 +92,11 @@ fn send_once(socket: &UnixStream, message: &[u8], numbers: &[RawFd; CARRIED]) ->
 /// A message and the descriptors that it carries; none at the end.
 #[cfg(test)]
 pub(crate) fn receive(socket: &UnixStream) -> Option<(Vec<u8>, [OwnedFd; CARRIED])> {
-    let (mut message, mut room, mut numbers) = (vec![0; 4096], [0_u64; ROOM], [-1; CARRIED]);
+    let (mut message, mut room, mut numbers) = (vec![0; 4096], [u64::MAX; ROOM], [-1; CARRIED]);
     let mut part = libc::iovec { iov_base: message.as_mut_ptr().cast(), iov_len: message.len() };
     let bytes = size_of_val(&numbers);
     // SAFETY: as in `send_once`; the system writes no more than it is told that there is room for, and descriptors that it
-    // gives belong to nothing else.
+    // gives belong to nothing else. What it has not written is no descriptor.
     unsafe {
         let mut header: libc::msghdr = std::mem::zeroed();
         header.msg_iov = &mut part;
@@ -105,8 +107,10 @@ pub(crate) fn receive(socket: &UnixStream) -> Option<(Vec<u8>, [OwnedFd; CARRIED
         message.truncate(usize::try_from(received).ok().filter(|received| *received > 0)?);
         let carried = libc::CMSG_FIRSTHDR(&header);
         assert!(!carried.is_null(), "every message carries descriptors");
+        assert_eq!((*carried).cmsg_type, libc::SCM_RIGHTS);
         let place = libc::CMSG_DATA(carried);
         std::ptr::copy_nonoverlapping(place, numbers.as_mut_ptr().cast::<u8>(), bytes);
+        assert!(numbers.iter().all(|number| *number >= 0), "fewer than {CARRIED} descriptors");
         let own = |number| {
             libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC);
             OwnedFd::from_raw_fd(number)

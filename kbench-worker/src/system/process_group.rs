@@ -43,7 +43,7 @@ impl ProcessGroup {
         // SAFETY: between fork and exec the process calls nothing but `prctl`, which may be called there.
         unsafe {
             command.pre_exec(|| {
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong);
                 Ok(())
             });
         }
@@ -104,7 +104,8 @@ impl ProcessGroup {
         if self.is_swept {
             return;
         }
-        // SAFETY: a signal to a group whose leader has not been waited for, so that the number is still its own.
+        // SAFETY: numbers in and out. The leader has not been waited for, so the number is still its own; where SIGCHLD is ignored
+        // and the system does not wait for anybody, the number of a group that has ended may be that of another one.
         unsafe { libc::kill(-self.number(), libc::SIGKILL) };
         forget_group(self.number());
         if self.ends_within(LAST_WAIT) {
@@ -146,7 +147,7 @@ pub(crate) fn end_others_of_own_group() {
 /// Waits for processes that this one has started, and that are about to end: their time counts as this one's from then on.
 pub(crate) fn wait_for_children(patience: Duration) {
     let start = Instant::now();
-    // SAFETY: numbers in, a number out; nobody else waits for them any more.
+    // SAFETY: numbers in, a number out. Another thread that waits for one of them meanwhile is told that it is gone.
     while unsafe { libc::waitpid(-1, std::ptr::null_mut(), libc::WNOHANG) } >= 0 {
         if start.elapsed() >= patience {
             return;
