@@ -9,6 +9,7 @@ use kbench_tests::root;
 
 /// The files that may have `unsafe`, and what for.
 const FILES: &[(&str, &str)] = &[
+    ("kbench-macros/src/dispatch/expand.rs", "an `unsafe fn` as a dispatcher"),
     ("kbench-macros/src/operand.rs", "writes the promise that `DeviceElement` asks for"),
     ("kbench-worker/src/cuda/absent.rs", "the promise that `DeviceElement` asks for"),
     ("kbench-worker/src/cuda/backend/blas.rs", "the interface of cuBLAS"),

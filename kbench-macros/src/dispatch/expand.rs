@@ -72,8 +72,8 @@ fn call(function: &Function, signature: &Signature) -> TokenStream {
     if !signature.is_unsafe {
         return call;
     }
-    // What holds for the caller of the dispatcher holds for the variant.
-    let mut block = ours("unsafe");
+    // SAFETY: the dispatcher is an `unsafe fn`, and what its caller promises is promised to the variant.
+    let mut block: TokenStream = ours(stringify!(unsafe {})).into_iter().take(1).collect();
     block.extend(grouped(Delimiter::Brace, call));
     block
 }
