@@ -59,12 +59,12 @@ impl DerefMut for Buffer {
 /// No other type can be one: elements are moved as vectors of `f32`, and padding must not be read as a number.
 ///
 /// ```compile_fail
-/// # use kbench::prelude::*;
-/// # use kbench::{Element, Poison};
-/// #[derive(Clone, Copy, Operand)]
-/// #[operand(element)]
+/// # use kbench::{DeviceElement, Element, Poison};
+/// #[derive(Clone, Copy)]
 /// #[repr(C)]
 /// struct Padded(u8, u16);
+/// # // SAFETY: any bits are two numbers, in the layout of C.
+/// # unsafe impl DeviceElement for Padded {}
 /// # impl Element for Padded {
 /// #     const NAME: &'static str = "padded";
 /// #     const ROUNDOFF: f64 = 0.0;
