@@ -24,6 +24,39 @@ impl<'a, K: Hash + Eq, T> Index<'a, K, T> {
     }
 }
 
+/// Values in groups of one key each: groups in the order of their first values, values in their own order.
+pub(super) fn grouped<K: Hash + Eq, T>(
+    all: impl IntoIterator<Item = T>,
+    key: impl Fn(&T) -> K,
+) -> Vec<Vec<T>> {
+    let mut groups: Vec<Vec<T>> = Vec::new();
+    let mut known: HashMap<K, usize> = HashMap::new();
+    for one in all {
+        let group = *known.entry(key(&one)).or_insert(groups.len());
+        if group == groups.len() {
+            groups.push(Vec::new());
+        }
+        groups[group].push(one);
+    }
+    groups
+}
+
+/// Keys that occur with several values.
+pub(super) fn with_several<K: Hash + Eq + Copy, V: PartialEq>(
+    pairs: impl IntoIterator<Item = (K, V)>,
+) -> HashSet<K> {
+    let mut first: HashMap<K, V> = HashMap::new();
+    let mut several = HashSet::new();
+    for (key, value) in pairs {
+        match first.get(&key) {
+            Some(known) if *known != value => _ = several.insert(key),
+            Some(_) => {}
+            None => _ = first.insert(key, value),
+        }
+    }
+    several
+}
+
 /// The last row of every variant that has rows of some kind, in the order of the rows.
 pub(super) fn last_of_variants(
     rows: &[RowReport],

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::super::index::Index;
 use super::super::{RowReport, Status, units};
 use super::plot::short;
 use super::series::Subject;
@@ -82,14 +83,13 @@ pub(super) fn section(subjects: &[Subject<'_>]) -> String {
 /// For every variant of a kernel the row that failed, or else the one with the largest error.
 fn worst<'a>(subject: &'a Subject<'a>) -> Vec<Check<'a>> {
     let mut checks: Vec<Check<'a>> = Vec::new();
+    let is_checked =
+        |row: &&RowReport| row.check.error.is_some() || matches!(row.status, Status::Failed(_));
+    let checked = Index::new(subject.rows().filter(is_checked), |row| row.variant.as_str());
     for variant in &subject.variants {
-        let is_checked = |row: &&RowReport| {
-            row.variant == *variant
-                && (row.check.error.is_some() || matches!(row.status, Status::Failed(_)))
-        };
-        let rows: Vec<&RowReport> = subject.rows().filter(is_checked).collect();
+        let rows = checked.of(variant);
         let sizes = order::distinct(rows.iter().map(|row| row.size.as_str())).len();
-        let all = rows.into_iter().map(|row| Check { subject, row, sizes });
+        let all = rows.iter().map(|row| Check { subject, row, sizes });
         checks.extend(all.max_by(|a, b| {
             let key = |c: &Check<'_>| (c.failure().is_some(), c.share().unwrap_or(0.0));
             key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))

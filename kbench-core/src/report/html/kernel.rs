@@ -1,8 +1,10 @@
 //! The section of one kernel and element type: what to take, and the plots that say why.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
-use super::super::{RowReport, Status, VariantSummary, device, units};
+use super::super::index::Index;
+use super::super::{Status, VariantSummary, device, units};
 use super::plot::outline;
 use super::series::{COLOURS, Series, Side, Subject};
 use super::text::{count, escape, last_segment, name, speedup};
@@ -93,12 +95,11 @@ fn sample_figures(subject: &Subject<'_>) -> String {
 /// Which variant has which colour and shape, and what dashes mean.
 fn legend(subject: &Subject<'_>, series: &[Series<'_>]) -> String {
     let mut items = String::new();
-    for (position, variant) in subject.variants.iter().enumerate() {
-        let own: Vec<&&RowReport> =
-            subject.listed.iter().filter(|row| row.variant == *variant).collect();
-        if !series.iter().any(|line| line.variant == position) {
-            continue;
-        }
+    let drawn: HashSet<usize> = series.iter().map(|line| line.variant).collect();
+    let rows = Index::new(subject.listed.iter().copied(), |row| row.variant.as_str());
+    let variants = subject.variants.iter().enumerate();
+    for (position, variant) in variants.filter(|(position, _)| drawn.contains(position)) {
+        let own = rows.of(variant);
         let note = if own.iter().any(|row| row.is_base) {
             "base"
         } else {
@@ -173,11 +174,7 @@ fn device_lines(subject: &Subject<'_>) -> Vec<String> {
     if subject.listed.iter().all(|row| row.device.device_peak_bytes.is_none()) {
         return Vec::new();
     }
-    let is_own = |rows: &&[RowReport]| {
-        (rows[0].kernel.as_str(), rows[0].element.as_str()) == (subject.kernel, subject.element)
-    };
-    let mut kernels = subject.report.rows.chunk_by(RowReport::is_of_same_kernel);
-    kernels.find(is_own).map(device::lines).unwrap_or_default()
+    device::lines(subject.first)
 }
 
 fn list(title: &str, items: impl Iterator<Item = String>) -> String {

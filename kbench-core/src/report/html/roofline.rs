@@ -1,5 +1,8 @@
 //! The roofline: what limits each row, memory or arithmetic.
 
+use std::collections::{HashMap, HashSet};
+
+use super::super::overview::family;
 use super::super::{DeviceReport, Report, RowReport, units};
 use super::plot::{ACROSS, Axis, Plot, UPWARD};
 use super::scale::{Scale, Spread};
@@ -18,16 +21,30 @@ struct Roof {
     is_memory: bool,
 }
 
+/// A row on a plot.
+#[derive(Clone, Copy)]
+struct Dot<'a> {
+    subject: &'a Subject<'a>,
+    /// The number of its kernel's family, by which it is coloured and shaped.
+    family: Option<usize>,
+    row: &'a RowReport,
+}
+
 /// The section; empty when no row has both rates.
 pub(super) fn section(subjects: &[Subject<'_>], report: &Report) -> String {
     let has_place = |row: &&RowReport| row.status.has_figures() && intensity(row).is_some();
-    let mut dots: Vec<(&Subject<'_>, &RowReport)> = Vec::new();
+    let families = families(report);
+    let numbers: HashMap<&str, usize> =
+        families.iter().enumerate().map(|(number, family)| (*family, number)).collect();
+    let mut dots: Vec<Dot<'_>> = Vec::new();
     for subject in subjects {
         let is_shown = |row: &&&RowReport| has_place(row) && subject.is_main(row);
-        dots.extend(subject.listed.iter().filter(is_shown).map(|row| (subject, *row)));
+        let family = numbers.get(family(subject.kernel)).copied();
+        let shown = subject.listed.iter().filter(is_shown);
+        dots.extend(shown.map(|row| Dot { subject, family, row }));
     }
-    let on = |side: Side| -> Vec<(&Subject<'_>, &RowReport)> {
-        dots.iter().filter(|(_, row)| Side::of(row) == side).copied().collect()
+    let on = |side: Side| -> Vec<Dot<'_>> {
+        dots.iter().filter(|dot| Side::of(dot.row) == side).copied().collect()
     };
     let device = report
         .device
@@ -48,7 +65,7 @@ pub(super) fn section(subjects: &[Subject<'_>], report: &Report) -> String {
     let reading = escape(READING);
     format!(
         r#"<section id="roofline" class="part"><h2>Roofline</h2><p class="read">{reading}</p><div class="plots wide">{plots}</div>{}</section>"#,
-        key(subjects, &dots)
+        key(&families, &dots)
     )
 }
 
@@ -73,9 +90,9 @@ fn measured(device: &DeviceReport) -> Vec<Roof> {
 }
 
 /// The best rates of some rows.
-fn seen(dots: &[(&Subject<'_>, &RowReport)]) -> Vec<Roof> {
+fn seen(dots: &[Dot<'_>]) -> Vec<Roof> {
     let best = |rate: fn(&RowReport) -> Option<f64>| {
-        dots.iter().filter_map(|(_, row)| rate(row)).max_by(f64::total_cmp)
+        dots.iter().filter_map(|dot| rate(dot.row)).max_by(f64::total_cmp)
     };
     let memory = best(|row| row.bytes_per_s);
     let arithmetic = best(|row| row.flops_per_s);
@@ -87,10 +104,10 @@ fn seen(dots: &[(&Subject<'_>, &RowReport)]) -> Vec<Roof> {
         .collect()
 }
 
-fn plot(side: Side, dots: &[(&Subject<'_>, &RowReport)], roofs: &[Roof]) -> String {
-    let x = Scale::over(Spread::Decades, dots.iter().filter_map(|(_, r)| intensity(r)), ACROSS);
+fn plot(side: Side, dots: &[Dot<'_>], roofs: &[Roof]) -> String {
+    let x = Scale::over(Spread::Decades, dots.iter().filter_map(|dot| intensity(dot.row)), ACROSS);
     let x = x.with_margin(0.05);
-    let rates = dots.iter().filter_map(|(_, row)| row.flops_per_s);
+    let rates = dots.iter().filter_map(|dot| dot.row.flops_per_s);
     let flat = roofs.iter().filter(|roof| !roof.is_memory).map(|roof| roof.per_s);
     let y = Scale::over(Spread::Decades, rates.chain(flat.clone()), UPWARD).with_margin(0.03);
     let highest = flat.clone().fold(f64::NEG_INFINITY, f64::max);
@@ -115,10 +132,10 @@ fn plot(side: Side, dots: &[(&Subject<'_>, &RowReport)], roofs: &[Roof]) -> Stri
             }
         }
     }
-    for (subject, row) in dots {
+    for Dot { subject, family, row } in dots {
         let place = intensity(row).zip(row.flops_per_s);
         let Some(place) = place else { continue };
-        let family = family_position(subject);
+        let family = family.unwrap_or(0);
         let share =
             row.ceiling_share.map(|share| format!(" · {} of its ceiling", units::percent(share)));
         let tip = format!(
@@ -139,32 +156,17 @@ fn roof_words(roof: &Roof) -> String {
     format!("{} {}", roof.name, scaled(roof.per_s, unit))
 }
 
-/// The number of a kernel's family, by which its dots are coloured and shaped.
-fn family_position(subject: &Subject<'_>) -> usize {
-    families(subject.report).iter().position(|f| *f == family(subject.kernel)).unwrap_or(0)
-}
-
-fn family(kernel: &str) -> &str {
-    super::super::overview::family(kernel)
-}
-
+/// The families of all kernels, in their order.
 fn families(report: &Report) -> Vec<&str> {
-    let mut families: Vec<&str> = Vec::new();
-    for kernel in &report.kernels {
-        let own = family(&kernel.kernel);
-        if !families.contains(&own) {
-            families.push(own);
-        }
-    }
-    families
+    let mut seen = HashSet::new();
+    let families = report.kernels.iter().map(|kernel| family(&kernel.kernel));
+    families.filter(|family| seen.insert(*family)).collect()
 }
 
 /// Which family has which mark.
-fn key(subjects: &[Subject<'_>], dots: &[(&Subject<'_>, &RowReport)]) -> String {
-    let Some(first) = subjects.first() else { return String::new() };
-    let is_shown = |name: &&str| dots.iter().any(|(subject, _)| family(subject.kernel) == *name);
-    let families = families(first.report);
-    let shown = families.iter().enumerate().filter(|(_, name)| is_shown(name));
-    let items = shown.map(|(position, name)| super::kernel::legend_item(position, name, ""));
+fn key(families: &[&str], dots: &[Dot<'_>]) -> String {
+    let shown: HashSet<usize> = dots.iter().filter_map(|dot| dot.family).collect();
+    let all = families.iter().enumerate().filter(|(number, _)| shown.contains(number));
+    let items = all.map(|(number, name)| super::kernel::legend_item(number, name, ""));
     format!(r#"<ul class="legend">{}</ul>"#, items.collect::<String>())
 }

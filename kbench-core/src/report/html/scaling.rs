@@ -1,7 +1,8 @@
 //! Thread scaling: speed-up over the smallest thread count, the ideal, and the law that describes it.
 
+use super::super::index::Index;
 use super::super::kernel_table::bare_size;
-use super::super::{FitReport, ScalingReport, units};
+use super::super::{FitReport, RowReport, ScalingReport, units};
 use super::plot::{ACROSS, Axis, Plot, Ranged, UPWARD};
 use super::scale::{Scale, Spread};
 use super::series::{COLOURS, Subject};
@@ -17,13 +18,11 @@ const MOST_SIZES: usize = 5;
 
 /// One plot for every parallel variant.
 pub(super) fn plots(subject: &Subject<'_>) -> Vec<String> {
-    let scales = |variant: &&&str| subject.scaling.iter().any(|found| found.variant == ***variant);
-    let variants: Vec<&str> = subject.variants.iter().filter(scales).copied().collect();
-    let plot = |variant: &&str| {
-        let own = subject.scaling.iter().filter(|found| found.variant == **variant);
-        self::plot(subject, variant, &chosen(&own.copied().collect::<Vec<_>>()))
-    };
-    variants.iter().map(plot).collect()
+    let found = Index::new(subject.scaling.iter().copied(), |found| found.variant.as_str());
+    let rows = Index::new(subject.listed.iter().copied(), |row| row.size.as_str());
+    let scales = |variant: &&&str| !found.of(variant).is_empty();
+    let plot = |variant: &&str| self::plot(subject, variant, &chosen(found.of(variant)), &rows);
+    subject.variants.iter().filter(scales).map(plot).collect()
 }
 
 /// What the laws say, in sentences.
@@ -40,7 +39,10 @@ fn chosen<'a>(all: &[&'a ScalingReport]) -> Vec<&'a ScalingReport> {
     (0..MOST_SIZES).map(|i| all[(i as f64 * step).round() as usize]).collect()
 }
 
-fn plot(subject: &Subject<'_>, variant: &str, sizes: &[&ScalingReport]) -> String {
+/// Rows by their size.
+type Rows<'a> = Index<'a, &'a str, RowReport>;
+
+fn plot(subject: &Subject<'_>, variant: &str, sizes: &[&ScalingReport], rows: &Rows<'_>) -> String {
     let counts = || sizes.iter().flat_map(|found| &found.counts);
     let first = sizes.iter().map(|found| found.first).min().unwrap_or(1) as f64;
     let most = counts().map(|count| count.threads).max().unwrap_or(1) as f64;
@@ -61,7 +63,7 @@ fn plot(subject: &Subject<'_>, variant: &str, sizes: &[&ScalingReport]) -> Strin
         // Sizes stand side by side, so that their bars do not hide each other.
         let middle = (sizes.len() - 1) as f64 / 2.0;
         let aside = (most / first).powf(0.008 * (index as f64 - middle));
-        line(&mut plot, found, &size(subject, found), (index, aside));
+        line(&mut plot, found, &size(rows, found), (index, aside));
     }
     let largest = sizes.last().and_then(|found| Some((found, found.fit.as_ref()?)));
     if let Some((found, fit)) = largest {
@@ -74,8 +76,8 @@ fn plot(subject: &Subject<'_>, variant: &str, sizes: &[&ScalingReport]) -> Strin
 }
 
 /// What a size is called where there is little room.
-fn size(subject: &Subject<'_>, found: &ScalingReport) -> String {
-    let row = subject.listed.iter().find(|row| row.size == found.size);
+fn size(rows: &Rows<'_>, found: &ScalingReport) -> String {
+    let row = rows.of(&found.size.as_str()).first();
     cut(&row.map_or_else(|| bare_size(&found.size), |row| short_size(row)), 7)
 }
 

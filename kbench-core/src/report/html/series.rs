@@ -1,6 +1,9 @@
 //! The rows of one kernel and element type, arranged for plots: what belongs on one line, and which lines belong together.
 
-use super::super::{DeviceReport, KernelReport, Report, RowReport, ScalingReport};
+use std::collections::HashMap;
+
+use super::super::index::{Index, grouped};
+use super::super::{DeviceReport, KernelReport, PartReport, Report, RowReport, ScalingReport};
 use crate::crossover::Crossover;
 use crate::environment::Environment;
 use crate::kernel::Mode;
@@ -8,7 +11,9 @@ use crate::order;
 
 /// Everything that a report says of one kernel and element type.
 pub(super) struct Subject<'a> {
-    pub(super) report: &'a Report,
+    report: &'a Report,
+    /// The part of a merged report that its first row is from.
+    part: Option<&'a PartReport>,
     /// Its number on the page.
     pub(super) number: usize,
     pub(super) kernel: &'a str,
@@ -17,11 +22,22 @@ pub(super) struct Subject<'a> {
     pub(super) listed: Vec<&'a RowReport>,
     /// Rows of sizes that the search of crossovers added.
     pub(super) searched: Vec<&'a RowReport>,
+    /// The listed rows that follow the first one without a row of another kernel or machine between them.
+    pub(super) first: &'a [RowReport],
     pub(super) summary: Option<&'a KernelReport>,
     pub(super) crossovers: Vec<&'a Crossover>,
     pub(super) scaling: Vec<&'a ScalingReport>,
     /// The variants in the order of their rows; the position of one is its colour and shape everywhere.
     pub(super) variants: Vec<&'a str>,
+    /// The same by name.
+    known: HashMap<&'a str, Variant>,
+}
+
+/// What the rows of one variant say together.
+struct Variant {
+    position: usize,
+    /// The most threads of its rows with a time, and the place of their first mode.
+    timed: Option<(usize, usize)>,
 }
 
 /// Where the time of a row is spent: what is to be compared is drawn together, and what is not, apart.
@@ -86,43 +102,59 @@ pub(super) const COLOURS: usize = 8;
 
 /// Every kernel and element type of a report, in the order of its rows.
 pub(super) fn subjects(report: &Report) -> Vec<Subject<'_>> {
+    let kernels = Index::new(&report.kernels, |found| (&*found.kernel, &*found.element));
+    let crossovers = Index::new(&report.crossovers, |found| (&*found.kernel, &*found.element));
+    let scaling = Index::new(&report.scaling, |found| (&*found.kernel, &*found.element));
+    let parts = Index::new(&report.parts, |part| part.machine.as_str());
     let mut subjects: Vec<Subject<'_>> = Vec::new();
-    let mut known = std::collections::HashMap::new();
-    for (row, is_listed) in
-        report.rows.iter().map(|row| (row, true)).chain(report.searched.iter().map(|r| (r, false)))
-    {
-        let key = (row.kernel.as_str(), row.element.as_str());
-        let number = *known.entry(key).or_insert_with(|| {
-            subjects.push(Subject::new(report, subjects.len(), key));
-            subjects.len() - 1
-        });
-        let subject = &mut subjects[number];
-        if is_listed { &mut subject.listed } else { &mut subject.searched }.push(row);
-        if !subject.variants.contains(&row.variant.as_str()) {
-            subject.variants.push(&row.variant);
+    let mut numbers = HashMap::new();
+    for (all, is_listed) in [(&report.rows, true), (&report.searched, false)] {
+        for rows in all.chunk_by(RowReport::is_of_same_kernel) {
+            let key = (rows[0].kernel.as_str(), rows[0].element.as_str());
+            let machine = rows[0].machine.as_deref().filter(|_| is_listed);
+            let number = *numbers.entry(key).or_insert_with(|| {
+                subjects.push(Subject {
+                    report,
+                    part: machine.and_then(|machine| parts.of(&machine).first().copied()),
+                    number: subjects.len(),
+                    kernel: key.0,
+                    element: key.1,
+                    listed: Vec::new(),
+                    searched: Vec::new(),
+                    first: if is_listed { rows } else { &[] },
+                    summary: kernels.of(&key).first().copied(),
+                    crossovers: crossovers.of(&key).to_vec(),
+                    scaling: scaling.of(&key).to_vec(),
+                    variants: Vec::new(),
+                    known: HashMap::new(),
+                });
+                subjects.len() - 1
+            });
+            let subject = &mut subjects[number];
+            if is_listed { &mut subject.listed } else { &mut subject.searched }.extend(rows);
+            rows.iter().for_each(|row| subject.note_variant(row));
         }
     }
     subjects
 }
 
+/// The place of a row's mode among those of a device; the first for rows on a processor.
+fn place_of_mode(row: &RowReport) -> usize {
+    Mode::OF_DEVICE.iter().position(|mode| mode.name() == row.mode).map_or(0, |at| at + 1)
+}
+
 impl<'a> Subject<'a> {
-    fn new(report: &'a Report, number: usize, (kernel, element): (&'a str, &'a str)) -> Self {
-        let is_here = |of: &str, element_of: &str| of == kernel && element_of == element;
-        Subject {
-            report,
-            number,
-            kernel,
-            element,
-            listed: Vec::new(),
-            searched: Vec::new(),
-            summary: report.kernels.iter().find(|k| is_here(&k.kernel, &k.element)),
-            crossovers: report
-                .crossovers
-                .iter()
-                .filter(|c| is_here(&c.kernel, &c.element))
-                .collect(),
-            scaling: report.scaling.iter().filter(|s| is_here(&s.kernel, &s.element)).collect(),
-            variants: Vec::new(),
+    /// Notes what a row says of its variant.
+    fn note_variant(&mut self, row: &'a RowReport) {
+        let position = self.variants.len();
+        let variant = self.known.entry(&row.variant).or_insert_with(|| {
+            self.variants.push(&row.variant);
+            Variant { position, timed: None }
+        });
+        if row.time_ns.is_some() {
+            let own = (row.threads, place_of_mode(row));
+            let (threads, mode) = variant.timed.unwrap_or(own);
+            variant.timed = Some((threads.max(own.0), mode.min(own.1)));
         }
     }
 
@@ -133,13 +165,7 @@ impl<'a> Subject<'a> {
 
     /// The rows of its sizes, by growing work.
     pub(super) fn cells(&self) -> Vec<Vec<&'a RowReport>> {
-        let mut cells: Vec<Vec<&'a RowReport>> = Vec::new();
-        for row in &self.listed {
-            match cells.iter_mut().find(|cell| cell[0].size == row.size) {
-                Some(cell) => cell.push(row),
-                None => cells.push(vec![row]),
-            }
-        }
+        let mut cells = grouped(self.listed.iter().copied(), |row| row.size.as_str());
         let work = |cell: &[&RowReport]| cell[0].work.unwrap_or(0.0);
         order::sort_by(&mut cells, |a, b| work(a).total_cmp(&work(b)));
         cells
@@ -147,66 +173,56 @@ impl<'a> Subject<'a> {
 
     /// The position of a variant.
     pub(super) fn position(&self, variant: &str) -> usize {
-        self.variants.iter().position(|known| *known == variant).unwrap_or(0)
+        self.known.get(variant).map_or(0, |known| known.position)
     }
 
     /// The most threads that a variant was measured with.
     pub(super) fn most_threads(&self, variant: &str) -> usize {
-        let own = self.rows().filter(|row| row.variant == variant && row.time_ns.is_some());
-        own.map(|row| row.threads).max().unwrap_or(1)
+        self.known.get(variant).and_then(|known| known.timed).map_or(1, |(threads, _)| threads)
     }
 
     /// Its rows with figures, as lines.
     pub(super) fn series(&self) -> Vec<Series<'a>> {
         let held = order::distinct(self.crossovers.iter().flat_map(|found| found.held.keys()));
-        let mut series: Vec<Series<'a>> = Vec::new();
-        for row in self.rows().filter(|row| row.status.has_figures() && row.work.is_some()) {
+        let held = |row: &RowReport| {
             let values = held.iter().filter_map(|axis| Some((axis, row.axes.get(*axis)?)));
             let values: Vec<String> = values.map(|(axis, v)| format!("{axis}={v}")).collect();
-            let (variant, held) = (self.position(&row.variant), values.join(","));
-            let is_same = |known: &&mut Series<'_>| {
-                (known.variant, known.threads, known.mode, known.held.as_str())
-                    == (variant, row.threads, row.mode.as_str(), held.as_str())
-                    && known.rows[0].machine == row.machine
-            };
-            match series.iter_mut().find(is_same) {
-                Some(known) => known.rows.push(row),
-                None => series.push(Series {
-                    side: Side::of(row),
-                    variant,
-                    is_main: self.is_main(row),
-                    threads: row.threads,
-                    mode: &row.mode,
-                    held,
-                    rows: vec![row],
-                }),
-            }
-        }
+            values.join(",")
+        };
+        let drawn = self.rows().filter(|row| row.status.has_figures() && row.work.is_some());
+        let lines = grouped(drawn, |row| {
+            let RowReport { variant, threads, mode, machine, .. } = *row;
+            (variant, threads, mode, machine, held(row))
+        });
         let work = |row: &RowReport| row.work.unwrap_or(0.0);
-        for line in &mut series {
-            order::sort_by(&mut line.rows, |a, b| work(a).total_cmp(&work(b)));
-        }
-        series
+        let series = |mut rows: Vec<&'a RowReport>| {
+            let first = rows[0];
+            order::sort_by(&mut rows, |a, b| work(a).total_cmp(&work(b)));
+            Series {
+                side: Side::of(first),
+                variant: self.position(&first.variant),
+                is_main: self.is_main(first),
+                threads: first.threads,
+                mode: &first.mode,
+                held: held(first),
+                rows,
+            }
+        };
+        lines.into_iter().map(series).collect()
     }
 
     /// Whether its variant is judged by a row: with most threads, and in the first mode that it was measured in. Times with
     /// transfers stand beside those without them.
     pub(super) fn is_main(&self, row: &RowReport) -> bool {
-        let place = |row: &RowReport| {
-            Mode::OF_DEVICE.iter().position(|mode| mode.name() == row.mode).map_or(0, |at| at + 1)
-        };
-        let is_own = |other: &&RowReport| other.variant == row.variant && other.time_ns.is_some();
-        let mut own = self.rows().filter(is_own);
-        let is_first_mode = own.all(|other| place(row) <= place(other));
+        let timed = self.known.get(row.variant.as_str()).and_then(|known| known.timed);
+        let is_first_mode = timed.is_none_or(|(_, mode)| place_of_mode(row) <= mode);
         (is_first_mode || row.mode == Mode::EndToEnd.name())
             && row.threads == self.most_threads(&row.variant)
     }
 
     /// Where its rows were measured.
     pub(super) fn place(&self) -> (&'a Environment, Option<&'a DeviceReport>) {
-        let machine = self.listed.first().and_then(|row| row.machine.as_ref());
-        let part = self.report.parts.iter().find(|part| Some(&part.machine) == machine);
-        match part {
+        match self.part {
             Some(part) => (&part.environment, part.device.as_ref()),
             None => (&self.report.environment, self.report.device.as_ref()),
         }

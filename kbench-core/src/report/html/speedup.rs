@@ -1,5 +1,8 @@
 //! Speed-up against work: the winner at each size, how certain it is, and what the author claims.
 
+use std::collections::HashSet;
+
+use super::super::index::with_several;
 use super::super::{RowReport, units};
 use super::plot::{ACROSS, Axis, Plot, Ranged, UPWARD};
 use super::scale::{Scale, Spread};
@@ -73,11 +76,9 @@ impl Drawing<'_> {
         }
         // Where many lines end, only those that matter are named.
         let is_crowded = here.len() > MOST_LABELS;
+        let several = with_several(here.iter().map(|s| (s.variant, (s.threads, &s.held))));
         for series in &here {
-            let is_one_of_many = here.iter().any(|other| {
-                other.variant == series.variant
-                    && (other.threads, &other.held) != (series.threads, &series.held)
-            });
+            let is_one_of_many = several.contains(&series.variant);
             self.line(&mut plot, series, is_one_of_many && (series.is_main || !is_crowded));
         }
         plot.render()
@@ -105,12 +106,11 @@ impl Drawing<'_> {
 
     /// Crossovers of main lines on a side.
     fn crossovers(&self, side: Side) -> Vec<&Crossover> {
+        let main = self.series.iter().filter(|series| series.side == side && series.is_main);
+        let main: HashSet<(&str, usize, &str)> =
+            main.map(|s| (self.subject.variants[s.variant], s.threads, s.mode)).collect();
         let is_drawn = |found: &&&Crossover| {
-            let is_same = |series: &&&Series<'_>| {
-                self.subject.variants[series.variant] == found.variant
-                    && (series.threads, series.mode) == (found.threads, found.mode.name())
-            };
-            self.series.iter().any(|s| s.side == side && s.is_main && is_same(&s))
+            main.contains(&(found.variant.as_str(), found.threads, found.mode.name()))
         };
         self.subject.crossovers.iter().filter(is_drawn).copied().collect()
     }
