@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::index::grouped;
 use super::remarks::wrapped;
 use super::style::Tone;
 use super::table::{Align, Cell, Table};
@@ -95,13 +96,10 @@ fn tone(row: &RowReport) -> Tone {
 
 /// How many rows of which verdict, and which rows only one of both runs has.
 fn counts(rows: &[&RowReport], baseline: &BaselineReport) -> String {
-    let mut parts: Vec<(String, usize)> = Vec::new();
-    for verdict in rows.iter().filter_map(|row| row.change.change_verdict.as_ref()) {
-        match parts.iter_mut().find(|(known, _)| known == verdict) {
-            Some((_, count)) => *count += 1,
-            None => parts.push((verdict.clone(), 1)),
-        }
-    }
+    let verdicts = rows.iter().filter_map(|row| row.change.change_verdict.as_ref());
+    let verdicts = grouped(verdicts, |verdict| *verdict);
+    let mut parts: Vec<(String, usize)> =
+        verdicts.iter().map(|same| (same[0].clone(), same.len())).collect();
     order::sort_by_key(&mut parts, |(_, count)| std::cmp::Reverse(*count));
     parts.extend([
         ("new".to_owned(), baseline.fresh.len()),

@@ -1,7 +1,7 @@
 //! What was found about a kernel as a whole, below its table.
 
 use super::crossover_table::crossover_table;
-use super::index::Index;
+use super::index::{Index, grouped};
 use super::remarks::{remarks, wrapped};
 use super::scaling_table::scaling_table;
 use super::sentences::transfers;
@@ -55,16 +55,18 @@ impl<'a> Findings<'a> {
 /// Tables of the variants that have several crossovers.
 fn crossovers(here: &[&Crossover], rows: &[RowReport], style: Style) -> String {
     let mut tables = String::new();
-    for (variant, mode) in order::distinct(here.iter().map(|f| (f.variant.as_str(), f.mode))) {
-        let is_of = |found: &&Crossover| (found.variant.as_str(), found.mode) == (variant, mode);
-        let found: Vec<&Crossover> = here.iter().copied().filter(is_of).collect();
-        if found.len() < 2 {
-            continue;
-        }
+    let mut groups = grouped(here.iter().copied(), |found| (&found.variant, found.mode));
+    groups.retain(|found| found.len() > 1);
+    if groups.is_empty() {
+        return tables;
+    }
+    order::sort_by_key(&mut groups, |found| (&found[0].variant, found[0].mode));
+    let rows = by_size(rows);
+    for found in groups {
         let axes = found[0].along.join(", ");
         let transfers = transfers(found[0]).map_or_else(String::new, |words| format!(", {words}"));
+        let variant = &found[0].variant;
         tables += &format!("  crossovers of {variant} along {axes}{transfers}\n");
-        let rows = by_size(rows);
         let shown: Vec<Crossover> = found.iter().map(|found| as_shown(found, &rows)).collect();
         tables += &crossover_table(&shown, style);
     }

@@ -57,6 +57,11 @@ pub(super) fn with_several<K: Hash + Eq + Copy, V: PartialEq>(
     several
 }
 
+/// Keys that occur more than once.
+pub(super) fn repeated<K: Hash + Eq + Copy>(keys: impl IntoIterator<Item = K>) -> HashSet<K> {
+    with_several(keys.into_iter().enumerate().map(|(position, key)| (key, position)))
+}
+
 /// The last row of every variant that has rows of some kind, in the order of the rows.
 pub(super) fn last_of_variants(
     rows: &[RowReport],

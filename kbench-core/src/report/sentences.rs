@@ -1,7 +1,8 @@
 //! Findings as plain sentences.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
+use super::index::{grouped, repeated};
 use super::shown::undecided;
 use super::{
     FitReport, GrowthReport, PlanReport, RowReport, ScalingReport, TargetReport, VariantSummary,
@@ -217,52 +218,32 @@ fn instead(found: &Crossover) -> String {
 
 /// Thresholds that were not judged.
 pub(super) fn untried(rows: &[RowReport], crossovers: &[Crossover]) -> Vec<String> {
+    let judged: HashSet<&String> = crossovers.iter().map(|found| &found.variant).collect();
     let mut sentences: Vec<String> = Vec::new();
-    for row in rows.iter().filter(|row| row.time_ns.is_some()) {
+    let mut seen = HashSet::new();
+    for row in rows.iter().filter(|row| row.time_ns.is_some() && !judged.contains(&row.variant)) {
         let Some(threshold) = &row.threshold else { continue };
-        if crossovers.iter().any(|found| found.variant == row.variant) {
-            continue;
-        }
         let sentence = format!(
             "threshold {threshold} of {} is not judged: that takes the base, two sizes with figures, and the search",
             row.variant
         );
-        if !sentences.contains(&sentence) {
+        if seen.insert(sentence.clone()) {
             sentences.push(sentence);
         }
     }
     sentences
 }
 
-/// One target of a variant, wherever it was judged.
-struct TargetEverywhere<'a> {
-    variant: &'a str,
-    text: &'a str,
-    found: Vec<(&'a RowReport, &'a TargetReport)>,
-}
-
 /// The targets of a kernel's variants, each once.
 pub(super) fn targets(rows: &[RowReport]) -> Vec<String> {
-    let mut groups: Vec<TargetEverywhere<'_>> = Vec::new();
-    for row in rows {
-        for target in &row.expectations {
-            let is_same = |group: &&mut TargetEverywhere<'_>| {
-                group.variant == row.variant && group.text == target.target
-            };
-            match groups.iter_mut().find(is_same) {
-                Some(group) => group.found.push((row, target)),
-                None => groups.push(TargetEverywhere {
-                    variant: &row.variant,
-                    text: &target.target,
-                    found: vec![(row, target)],
-                }),
-            }
-        }
-    }
-    groups.iter().map(target).collect()
+    let all = rows.iter().flat_map(|row| row.expectations.iter().map(move |target| (row, target)));
+    let groups = grouped(all, |(row, found)| (&row.variant, &found.target));
+    groups.iter().map(|found| target(found)).collect()
 }
 
-fn target(TargetEverywhere { variant, text, found }: &TargetEverywhere<'_>) -> String {
+/// One target of a variant, wherever it was judged.
+fn target(found: &[(&RowReport, &TargetReport)]) -> String {
+    let (variant, text) = (&found[0].0.variant, &found[0].1.target);
     let of = |wanted: Attainment| found.iter().filter(move |(_, t)| t.verdict == wanted);
     let mut parts = Vec::new();
     match of(Attainment::Met).count() {
@@ -339,15 +320,10 @@ pub(super) fn shares(Interval { value, low, high }: Interval) -> String {
 /// Exponents of all variants, and the knees of each.
 pub(super) fn growth<'a>(found: impl Iterator<Item = &'a GrowthReport>) -> Vec<String> {
     let found: Vec<&GrowthReport> = found.collect();
-    let is_one_of_many = |report: &GrowthReport| {
-        let same = |other: &&&GrowthReport| {
-            other.variant == report.variant && other.threads == report.threads
-        };
-        found.iter().filter(same).count() > 1
-    };
+    let several = repeated(found.iter().map(|report| (&report.variant, report.threads)));
     let name = |report: &GrowthReport| {
         let name = with_threads(&report.variant, report.threads);
-        match is_one_of_many(report) {
+        match several.contains(&(&report.variant, report.threads)) {
             true => format!("{name} at {}", axes(&report.held)),
             false => name,
         }
@@ -383,11 +359,10 @@ pub(super) fn growth<'a>(found: impl Iterator<Item = &'a GrowthReport>) -> Vec<S
 /// Who is best how often, and how much faster over all sizes.
 pub(super) fn wins(variants: &[VariantSummary]) -> Option<String> {
     let sizes = variants.iter().map(|variant| variant.sizes).max().filter(|sizes| *sizes > 1)?;
-    let several = |variant: &VariantSummary| {
-        variants.iter().filter(|other| other.variant == variant.variant).count() > 1
-    };
+    let several = repeated(variants.iter().map(|variant| &variant.variant));
     let part = |variant: &VariantSummary| {
-        let name = with_threads(&variant.variant, several(variant).then_some(variant.threads));
+        let threads = several.contains(&variant.variant).then_some(variant.threads);
+        let name = with_threads(&variant.variant, threads);
         let shared = match variant.shared_wins {
             0 => String::new(),
             shared => format!(" and shares {shared}"),

@@ -5,6 +5,8 @@
 //! table: at the sizes that it lists a variant wins where its verdict is *faster*, and loses where it is *slower*. Sizes that
 //! the search measured between them keep the winner that it found.
 
+use std::collections::HashMap;
+
 use super::RowReport;
 use super::index::Index;
 use crate::crossover::{
@@ -47,7 +49,8 @@ pub(super) fn as_shown(found: &Crossover, rows: &Rows<'_>) -> Crossover {
     let told = winners(&shown.evidence);
     if told != winners(&found.evidence) {
         shown.outcome = outcome(&told);
-        let crossing = |(below, above): (usize, usize)| crossing(found, below, above, &told);
+        let known = Index::new(&found.crossings, ends);
+        let crossing = |(below, above)| crossing(found, &known, (below, above), &told);
         shown.crossings = changes(&told).into_iter().filter_map(crossing).collect();
     }
     if let Some(threshold) = &mut shown.threshold {
@@ -77,20 +80,22 @@ fn winner(judgement: Judgement) -> Option<Winner> {
     }
 }
 
+/// The sizes at the ends of a crossing.
+fn ends(crossing: &Crossing) -> (&str, &str) {
+    (&crossing.below.size, &crossing.above.size)
+}
+
 /// The change of the winner between two sizes: as the search found it, or between others.
 fn crossing(
     found: &Crossover,
-    below: usize,
-    above: usize,
+    known: &Index<'_, (&str, &str), Crossing>,
+    (below, above): (usize, usize),
     winners: &[Option<Winner>],
 ) -> Option<Crossing> {
     let (from, to) = (&found.evidence[below].place, &found.evidence[above].place);
-    let is_same = |known: &&Crossing| {
-        let is_between = known.below.size == from.size && known.above.size == to.size;
-        is_between && Some(known.winner) == winners[above]
-    };
-    if let Some(known) = found.crossings.iter().find(is_same) {
-        return Some(known.clone());
+    let mut between = known.of(&(from.size.as_str(), to.size.as_str())).iter();
+    if let Some(known) = between.find(|known| Some(known.winner) == winners[above]) {
+        return Some((*known).clone());
     }
     Some(Crossing {
         below: from.clone(),
@@ -104,16 +109,24 @@ fn crossing(
 
 /// The listed sizes outside of every crossing at which no winner is shown.
 pub(super) fn undecided(found: &Crossover) -> Vec<&str> {
-    let position =
-        |size: &str| found.evidence.iter().position(|known| known.place.size == size).unwrap_or(0);
-    let brackets: Vec<(usize, usize)> = found
-        .crossings
-        .iter()
-        .map(|crossing| (position(&crossing.below.size), position(&crossing.above.size)))
-        .collect();
-    let is_inside = |at: usize| brackets.iter().any(|(below, above)| *below < at && at < *above);
-    let is_open = |known: &EvidenceReport| known.origin == Origin::Listed && known.winner.is_none();
-    let evidence = found.evidence.iter().enumerate();
-    let open = evidence.filter(|(at, known)| is_open(known) && !is_inside(*at));
-    open.map(|(_, known)| known.place.size.as_str()).collect()
+    let mut positions: HashMap<&str, usize> = HashMap::new();
+    for (at, known) in found.evidence.iter().enumerate() {
+        positions.entry(&known.place.size).or_insert(at);
+    }
+    let position = |size: &str| positions.get(size).copied().unwrap_or(0);
+    // How far the crossings reach that begin at the position before.
+    let mut reaches = vec![0; found.evidence.len() + 2];
+    for crossing in &found.crossings {
+        let (below, above) = (position(&crossing.below.size), position(&crossing.above.size));
+        reaches[below + 1] = above.max(reaches[below + 1]);
+    }
+    let mut open = Vec::new();
+    let mut furthest = 0;
+    for ((at, known), reach) in found.evidence.iter().enumerate().zip(reaches) {
+        furthest = reach.max(furthest);
+        if furthest <= at && known.origin == Origin::Listed && known.winner.is_none() {
+            open.push(known.place.size.as_str());
+        }
+    }
+    open
 }

@@ -1,10 +1,10 @@
 //! What all sizes of a kernel say together: who wins how often, by how much, and what to take.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::index::Index;
+use super::index::{Index, grouped, repeated};
 use super::{GrowthReport, KernelReport, RowReport, ScalingReport, Status};
 use super::{sentences, shown, units};
 use crate::crossover::Crossover;
@@ -41,16 +41,8 @@ pub struct VariantSummary {
 
 /// Every variant with figures, in the order of the rows.
 pub(super) fn variants(rows: &[RowReport]) -> Vec<VariantSummary> {
-    let mut groups: Vec<Vec<&RowReport>> = Vec::new();
-    let mut known: HashMap<(&str, usize), usize> = HashMap::new();
-    for row in rows.iter().filter(|row| row.status == Status::Ok && row.best_share.is_some()) {
-        let group = *known.entry((&row.variant, row.threads)).or_insert(groups.len());
-        if group == groups.len() {
-            groups.push(Vec::new());
-        }
-        groups[group].push(row);
-    }
-    groups.iter().map(|group| summary(group)).collect()
+    let ranked = rows.iter().filter(|row| row.status == Status::Ok && row.best_share.is_some());
+    grouped(ranked, |row| (&row.variant, row.threads)).iter().map(|group| summary(group)).collect()
 }
 
 fn summary(rows: &[&RowReport]) -> VariantSummary {
@@ -93,11 +85,11 @@ fn geometric_mean(values: &[f64]) -> f64 {
 pub(super) fn recommendation(
     rows: &[RowReport],
     variants: &[VariantSummary],
-    failed: &[&str],
+    failed: &HashSet<&str>,
 ) -> Option<String> {
     // What is best now may be out of the question once it is mended.
     let is_winner =
-        |v: &&VariantSummary| v.wins + v.shared_wins > 0 && failed.contains(&v.variant.as_str());
+        |v: &&VariantSummary| v.wins + v.shared_wins > 0 && failed.contains(v.variant.as_str());
     if let Some(broken) = variants.iter().find(is_winner) {
         return Some(format!("mend {} first: it failed, and is not to be taken", broken.variant));
     }
@@ -105,7 +97,7 @@ pub(super) fn recommendation(
     if variants.len() < 2 {
         return None;
     }
-    let is_sound = |v: &&VariantSummary| v.sizes == sizes && !failed.contains(&v.variant.as_str());
+    let is_sound = |v: &&VariantSummary| v.sizes == sizes && !failed.contains(v.variant.as_str());
     let complete: Vec<&VariantSummary> = variants.iter().filter(is_sound).collect();
     let closest = |some: &[&VariantSummary]| {
         let best = some.iter().max_by(|a, b| a.mean_best_share.total_cmp(&b.mean_best_share));
@@ -250,13 +242,10 @@ pub fn kernel_reports(
         let by_size = shown::by_size(rows);
         let all = crossovers.of(&key).iter().copied();
         let here: Vec<Crossover> = all.map(|found| shown::as_shown(found, &by_size)).collect();
-        let is_one_of_many = |found: &Crossover| {
-            let same =
-                |other: &&Crossover| (&other.variant, other.mode) == (&found.variant, found.mode);
-            here.iter().filter(same).count() > 1
-        };
+        let several = repeated(here.iter().map(|found| (&found.variant, found.mode)));
+        let is_one_of_many = |found: &Crossover| several.contains(&(&found.variant, found.mode));
         let all = rows.iter().chain(searched.of(&key).iter().copied());
-        let failed: Vec<&str> = all
+        let failed: HashSet<&str> = all
             .filter(|row| matches!(row.status, Status::Failed(_)))
             .map(|row| row.variant.as_str())
             .collect();
@@ -308,7 +297,7 @@ mod tests {
 
     fn advice(small: f64, large: f64) -> String {
         let rows = rows(small, large);
-        recommendation(&rows, &variants(&rows), &[]).expect("two variants")
+        recommendation(&rows, &variants(&rows), &HashSet::new()).expect("two variants")
     }
 
     #[test]
@@ -339,10 +328,10 @@ mod tests {
     #[test]
     fn a_variant_that_failed_somewhere_is_not_taken_anywhere() {
         let fast = rows(200.0, 50.0);
-        let advice = recommendation(&fast, &variants(&fast), &["other"]);
+        let advice = recommendation(&fast, &variants(&fast), &["other"].into());
         assert_eq!(advice.as_deref(), Some("mend other first: it failed, and is not to be taken"));
         let slow = rows(200.0, 150.0);
-        let advice = recommendation(&slow, &variants(&slow), &["other"]);
+        let advice = recommendation(&slow, &variants(&slow), &["other"].into());
         assert_eq!(advice.as_deref(), Some("take base: nothing is shown to be faster"));
     }
 }
