@@ -1,9 +1,12 @@
 //! What findings about a whole kernel say of each of its rows, so that a row alone tells them.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
-use super::index::Index;
-use super::{RowReport, ScalingReport};
+use super::index::grouped;
+use super::ways::Ways;
+use super::{RowReport, ScalingReport, ThreadsReport};
 use crate::crossover::{Crossover, ThresholdVerdict};
 
 /// Where the variant of a row wins, along the way that the row is on.
@@ -32,41 +35,53 @@ pub struct ScalingContext {
     pub efficiency: Option<f64>,
 }
 
+/// What crossovers and rows have in common: kernel, element type, variant, threads and mode.
+type Key<'a> = (&'a str, &'a str, &'a str, usize, &'a str);
+
+fn key(found: &Crossover) -> Key<'_> {
+    (&found.kernel, &found.element, &found.variant, found.threads, found.mode.name())
+}
+
 /// Notes on every row what is known of its variant.
 pub fn put_in_context(rows: &mut [RowReport], crossovers: &[Crossover], scaling: &[ScalingReport]) {
-    let crossovers = Index::new(crossovers, |found| {
-        (found.kernel.as_str(), found.element.as_str(), found.variant.as_str())
-    });
-    let scaling = Index::new(scaling, |found| {
-        (found.kernel.as_str(), found.element.as_str(), found.variant.as_str())
-    });
+    let crossovers = grouped(crossovers, |found| key(found)).into_iter();
+    let crossovers: HashMap<Key<'_>, (Ways<'_>, Vec<&Crossover>)> = crossovers
+        .map(|found| (key(found[0]), (Ways::new(found.iter().map(|found| &found.held)), found)))
+        .collect();
+    let mut counts: HashMap<_, &ThreadsReport> = HashMap::new();
+    for found in scaling {
+        let ScalingReport { kernel, element, variant, size, .. } = found;
+        for count in &found.counts {
+            counts.entry((kernel, element, variant, size, count.threads)).or_insert(count);
+        }
+    }
     for row in rows {
-        let variant = (row.kernel.as_str(), row.element.as_str(), row.variant.as_str());
-        let here = scaling.of(&variant).iter().filter(|found| found.size == row.size);
-        let count = here.flat_map(|found| &found.counts).find(|count| count.threads == row.threads);
-        if let Some(found) = crossovers.of(&variant).iter().find(|found| is_on_way(row, found)) {
-            let last = found.crossings.last();
-            row.crossover = CrossoverContext {
-                threshold_verdict: found.threshold.as_ref().map(|threshold| threshold.verdict),
-                threshold_value: found.suggestion.as_ref().map(|suggestion| suggestion.value),
-                crossover_low: last.map(|crossing| crossing.below.work),
-                crossover_high: last.map(|crossing| crossing.above.work),
-            };
-        }
-        if let Some(count) = count {
-            row.scaling = ScalingContext {
-                scaling: Some(count.speedup.value),
-                scaling_low: Some(count.speedup.low),
-                scaling_high: Some(count.speedup.high),
-                efficiency: Some(count.efficiency.value),
-            };
-        }
+        let RowReport { kernel, element, variant, size, threads, mode, .. } = &*row;
+        let count = counts.get(&(kernel, element, variant, size, *threads));
+        let count = count.map(|count| of_count(count));
+        let found = crossovers.get(&(kernel, element, variant, *threads, mode));
+        let found = found.and_then(|(ways, found)| Some(found[ways.of(&row.axes).min()?]));
+        let found = found.map(of_crossover);
+        row.scaling = count.unwrap_or(row.scaling);
+        row.crossover = found.unwrap_or(row.crossover);
     }
 }
 
-/// Whether what was found about a row's variant is about sizes like its own.
-fn is_on_way(row: &RowReport, found: &Crossover) -> bool {
-    row.threads == found.threads
-        && row.mode == found.mode.name()
-        && found.held.iter().all(|(axis, value)| row.axes.get(axis) == Some(value))
+fn of_count(count: &ThreadsReport) -> ScalingContext {
+    ScalingContext {
+        scaling: Some(count.speedup.value),
+        scaling_low: Some(count.speedup.low),
+        scaling_high: Some(count.speedup.high),
+        efficiency: Some(count.efficiency.value),
+    }
+}
+
+fn of_crossover(found: &Crossover) -> CrossoverContext {
+    let last = found.crossings.last();
+    CrossoverContext {
+        threshold_verdict: found.threshold.as_ref().map(|threshold| threshold.verdict),
+        threshold_value: found.suggestion.as_ref().map(|suggestion| suggestion.value),
+        crossover_low: last.map(|crossing| crossing.below.work),
+        crossover_high: last.map(|crossing| crossing.above.work),
+    }
 }

@@ -39,6 +39,7 @@ mod targets;
 mod terminal;
 mod trend;
 mod units;
+mod ways;
 mod worker;
 
 pub use assemble::{assemble, family_of};

@@ -15,6 +15,7 @@ mod speedup;
 
 pub use sparkline::sparkline;
 
+use super::index::Index;
 use super::remarks::wrapped;
 use super::{Report, RowReport, Style};
 
@@ -25,12 +26,18 @@ const MOST_NAMES: usize = 5;
 pub fn plot(report: &Report, style: Style) -> String {
     let mut text = String::new();
     let mut without = Vec::new();
+    let crossovers = Index::new(&report.crossovers, |found| (&found.kernel, &found.element));
+    let scaling = Index::new(&report.scaling, |found| (&found.kernel, &found.element));
+    let searched = Index::new(&report.searched, |row| (&row.kernel, &row.element, &row.machine));
     for rows in report.rows.chunk_by(RowReport::is_of_same_kernel) {
-        match speedup::speedup(report, rows, style) {
+        let RowReport { kernel, element, machine, .. } = &rows[0];
+        let key = (kernel, element);
+        let more = searched.of(&(kernel, element, machine));
+        match speedup::speedup(rows, more, crossovers.of(&key), style) {
             Some(chart) => text += &chart,
             None => without.push(format!("{} {}", short(&rows[0].kernel), rows[0].element)),
         }
-        text += &scaling::scaling(report, &rows[0], style).unwrap_or_default();
+        text += &scaling::scaling(scaling.of(&key), &rows[0], style).unwrap_or_default();
     }
     text + &without_chart(&without)
 }

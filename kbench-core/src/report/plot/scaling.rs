@@ -4,10 +4,11 @@ use super::chart::{Chart, Label, shortened};
 use super::scale::{Tick, is_drawable};
 use super::series::MARKERS;
 use crate::order;
+use crate::report::index::grouped;
 use crate::report::kernel_table::bare_size;
 use crate::report::remarks::wrapped;
 use crate::report::style::Tone;
-use crate::report::{FitReport, Report, RowReport, ScalingReport, Style, units};
+use crate::report::{FitReport, RowReport, ScalingReport, Style, units};
 
 /// With fewer counts beyond the first the table says it all.
 const FEWEST_COUNTS: usize = 2;
@@ -19,14 +20,13 @@ const MOST: usize = 4;
 const IDEAL: char = '/';
 
 /// The chart of a kernel's parallel variants; none without several thread counts.
-pub(super) fn scaling(report: &Report, kernel: &RowReport, style: Style) -> Option<String> {
-    let is_here = |found: &&ScalingReport| {
-        found.kernel == kernel.kernel
-            && found.element == kernel.element
-            && found.counts.len() >= FEWEST_COUNTS
-            && found.first > 0
-    };
-    let found: Vec<&ScalingReport> = report.scaling.iter().filter(is_here).collect();
+pub(super) fn scaling(
+    found: &[&ScalingReport],
+    kernel: &RowReport,
+    style: Style,
+) -> Option<String> {
+    let is_shown = |found: &&ScalingReport| found.counts.len() >= FEWEST_COUNTS && found.first > 0;
+    let found: Vec<&ScalingReport> = found.iter().copied().filter(is_shown).collect();
     let first = found.first()?.first;
     let (drawn, left_out) =
         choice(found.into_iter().filter(|found| found.first == first).collect());
@@ -55,21 +55,20 @@ pub(super) fn scaling(report: &Report, kernel: &RowReport, style: Style) -> Opti
 
 /// Every variant at its largest size first, then at its smallest, then at those between; and how many are too many.
 fn choice(found: Vec<&ScalingReport>) -> (Vec<&ScalingReport>, usize) {
-    let rank = |index: usize| {
-        let same = |other: &&&ScalingReport| other.variant == found[index].variant;
-        let later = found[index + 1..].iter().filter(same).count();
-        let earlier = found[..index].iter().filter(same).count();
-        match (later, earlier) {
-            (0, _) => 0,
-            (_, 0) => 1,
-            (later, _) => 1 + later,
+    let mut ranked: Vec<(usize, usize)> = Vec::new();
+    for sizes in grouped(0..found.len(), |index| &found[*index].variant) {
+        for (earlier, index) in sizes.iter().enumerate() {
+            let rank = match (sizes.len() - earlier - 1, earlier) {
+                (0, _) => 0,
+                (_, 0) => 1,
+                (later, _) => 1 + later,
+            };
+            ranked.push((rank, *index));
         }
-    };
-    let mut ranked: Vec<(usize, &ScalingReport)> =
-        found.iter().enumerate().map(|(index, found)| (rank(index), *found)).collect();
-    order::sort_by_key(&mut ranked, |(rank, _)| *rank);
+    }
+    order::sort(&mut ranked);
     let left_out = ranked.len().saturating_sub(MOST);
-    (ranked.into_iter().take(MOST).map(|(_, found)| found).collect(), left_out)
+    (ranked.into_iter().take(MOST).map(|(_, index)| found[index]).collect(), left_out)
 }
 
 /// Threads and speed-up, the first count included.

@@ -1,9 +1,12 @@
 //! The curves of a kernel: which there are, and which are drawn.
 
+use std::collections::{HashMap, HashSet};
+
 use super::scale::is_drawable;
 use crate::kernel::{Backend, Mode};
 use crate::order;
 use crate::report::RowReport;
+use crate::report::index::{grouped, with_several};
 use crate::report::style::Tone;
 
 /// What tells curves apart, also without colour: shapes that every monospaced font has.
@@ -53,33 +56,28 @@ impl Point {
 impl<'a> Series<'a> {
     /// Every curve with at least two sizes, in the order of rows.
     pub(super) fn all(rows: &[&'a RowReport]) -> Vec<Series<'a>> {
-        let mut all: Vec<Series<'a>> = Vec::new();
-        for row in rows.iter().filter(|row| !row.is_base) {
-            let Some(point) = Point::of(row) else { continue };
-            match all.iter_mut().find(|series| series.has(row)) {
-                Some(series) => series.points.push(point),
-                None => all.push(Series {
-                    variant: &row.variant,
-                    backend: &row.backend,
-                    threads: row.threads,
-                    mode: &row.mode,
-                    threshold: row.threshold.as_deref(),
-                    points: vec![point],
-                }),
+        let compared = rows.iter().copied().filter(|row| !row.is_base);
+        let compared = compared.filter_map(|row| Some((row, Point::of(row)?)));
+        let curves = grouped(compared, |(row, _)| (&row.variant, &row.mode, row.threads));
+        let series = |curve: Vec<(&'a RowReport, Point)>| {
+            let row = curve[0].0;
+            let mut points: Vec<Point> = curve.into_iter().map(|(_, point)| point).collect();
+            order::sort_by(&mut points, |a, b| a.work.total_cmp(&b.work));
+            Series {
+                variant: &row.variant,
+                backend: &row.backend,
+                threads: row.threads,
+                mode: &row.mode,
+                threshold: row.threshold.as_deref(),
+                points,
             }
-        }
-        for series in &mut all {
-            order::sort_by(&mut series.points, |a, b| a.work.total_cmp(&b.work));
-        }
+        };
+        let mut all: Vec<Series<'a>> = curves.into_iter().map(series).collect();
         let has_width = |series: &Series<'_>| {
             series.points.first().map(|p| p.work) != series.points.last().map(|p| p.work)
         };
         all.retain(has_width);
         all
-    }
-
-    fn has(&self, row: &RowReport) -> bool {
-        (self.variant, self.mode, self.threads) == (&row.variant, &row.mode, row.threads)
     }
 
     /// The speed-up at the largest size.
@@ -110,7 +108,7 @@ pub(super) struct Choice<'a> {
     /// Other thread counts and modes of variants.
     pub(super) lesser: usize,
     /// Variants with several thread counts.
-    several_threads: Vec<&'a str>,
+    several_threads: HashSet<&'a str>,
 }
 
 /// How much a curve tells, the most first.
@@ -130,10 +128,9 @@ enum Importance {
 
 impl<'a> Choice<'a> {
     pub(super) fn of(all: Vec<Series<'a>>) -> Self {
-        let several_threads = several_threads(&all);
+        let several_threads = with_several(all.iter().map(|s| (s.variant, s.threads)));
         let mut ranked: Vec<(Importance, f64, Series<'a>)> = Vec::new();
-        let ranks: Vec<Importance> = all.iter().map(|series| importance(series, &all)).collect();
-        for (rank, series) in ranks.into_iter().zip(all) {
+        for (rank, series) in importances(&all).into_iter().zip(all) {
             // Of other thread counts the largest comes first, of variants the fastest.
             let first =
                 if rank == Importance::Lesser { series.threads as f64 } else { series.last() };
@@ -157,33 +154,37 @@ impl<'a> Choice<'a> {
 
     /// What a curve is called.
     pub(super) fn name(&self, series: &Series<'_>) -> String {
-        series.name(self.several_threads.contains(&series.variant))
+        series.name(self.several_threads.contains(series.variant))
     }
 }
 
-fn several_threads<'a>(all: &[Series<'a>]) -> Vec<&'a str> {
-    let has_other = |series: &&Series<'a>| {
-        all.iter().any(|o| o.variant == series.variant && o.threads != series.threads)
-    };
-    all.iter().filter(has_other).map(|series| series.variant).collect()
-}
-
-fn importance(series: &Series<'_>, all: &[Series<'_>]) -> Importance {
-    let first = all.iter().filter(|other| other.variant == series.variant).min_by_key(|o| order(o));
-    let is_first = |series: &Series<'_>| {
-        all.iter().filter(|o| o.variant == series.variant).all(|o| order(series) <= order(o))
-    };
-    let is_best = first.is_some_and(|first| {
-        let mut rivals = all.iter().filter(|o| o.backend == first.backend && is_first(o));
-        rivals.all(|rival| rival.last() <= first.last())
-    });
-    match (is_first(series), is_best, series.mode == Mode::EndToEnd.name()) {
-        (true, true, _) => Importance::BestOfBackend,
-        (true, false, _) => Importance::Variant,
-        (false, true, true) => Importance::BestWithTransfers,
-        (false, false, true) => Importance::WithTransfers,
-        (false, _, false) => Importance::Lesser,
+/// How much each curve tells.
+fn importances(all: &[Series<'_>]) -> Vec<Importance> {
+    let mut firsts: HashMap<&str, &Series<'_>> = HashMap::new();
+    for series in all {
+        let first = firsts.entry(series.variant).or_insert(series);
+        if order(series) < order(first) {
+            *first = series;
+        }
     }
+    let is_first = |series: &Series<'_>| order(series) == order(firsts[series.variant]);
+    let mut best: HashMap<&str, f64> = HashMap::new();
+    for series in all.iter().filter(|series| is_first(series)) {
+        let best = best.entry(series.backend).or_insert(series.last());
+        *best = best.max(series.last());
+    }
+    let importance = |series: &Series<'_>| {
+        let first = firsts[series.variant];
+        let is_best = best[first.backend] <= first.last();
+        match (is_first(series), is_best, series.mode == Mode::EndToEnd.name()) {
+            (true, true, _) => Importance::BestOfBackend,
+            (true, false, _) => Importance::Variant,
+            (false, true, true) => Importance::BestWithTransfers,
+            (false, false, true) => Importance::WithTransfers,
+            (false, _, false) => Importance::Lesser,
+        }
+    };
+    all.iter().map(importance).collect()
 }
 
 /// The curve of a variant by which it is first judged is the least: by mode, then with most threads.

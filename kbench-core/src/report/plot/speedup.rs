@@ -1,6 +1,6 @@
 //! Speed-up over the base by work.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::chart::{Chart, Label, Mark, shortened};
 use super::scale::is_drawable;
@@ -8,7 +8,8 @@ use super::series::{Choice, MARKERS, Series};
 use crate::crossover::{Crossover, Origin};
 use crate::order;
 use crate::report::remarks::wrapped;
-use crate::report::{Report, RowReport, Style, sentences, units};
+use crate::report::ways::Ways;
+use crate::report::{RowReport, Style, sentences, units};
 
 /// A vertical scale reaches at least so far, so that noise does not fill the chart.
 const LEAST_RANGE: [f64; 3] = [0.9, 1.0, 1.1];
@@ -19,21 +20,20 @@ const FAR: f64 = 4.0;
 /// Words beside a mark are cut here.
 const LONGEST_CLAIM: usize = 40;
 
-/// The chart of a kernel's rows; none where no variant has two sizes with a comparison.
-pub(super) fn speedup(report: &Report, listed: &[RowReport], style: Style) -> Option<String> {
+/// The chart of a kernel's rows and crossovers; none where no variant has two sizes with a comparison.
+pub(super) fn speedup(
+    listed: &[RowReport],
+    searched: &[&RowReport],
+    crossovers: &[&Crossover],
+    style: Style,
+) -> Option<String> {
     let kernel = listed.first()?;
-    let searched = report.searched.iter().filter(|row| row.is_of_same_kernel(kernel));
-    let rows: Vec<&RowReport> = listed.iter().chain(searched).collect();
-    let crossovers: Vec<&Crossover> = report
-        .crossovers
-        .iter()
-        .filter(|found| found.kernel == kernel.kernel && found.element == kernel.element)
-        .collect();
-    let way = Way::of(&rows, &crossovers);
+    let rows: Vec<&RowReport> = listed.iter().chain(searched.iter().copied()).collect();
+    let way = Way::of(&rows, crossovers);
     let rows: Vec<&RowReport> = rows.into_iter().filter(|row| way.has(row)).collect();
     let choice = Choice::of(Series::all(&rows));
-    let crossovers: Vec<&Crossover> =
-        crossovers.into_iter().filter(|found| way.is_whole() || found.held == way.held).collect();
+    let is_along = |found: &&Crossover| way.is_whole() || found.held == way.held;
+    let crossovers: Vec<&Crossover> = crossovers.iter().copied().filter(is_along).collect();
     let marks = marks(&choice.drawn, &crossovers);
     let mut chart = chart(&kernel.kernel, &choice, &marks)?;
     for (series, marker) in choice.drawn.iter().zip(MARKERS) {
@@ -189,26 +189,27 @@ impl Way {
         if ways.len() < 2 {
             ways = along_grid.iter().collect();
         }
-        let sizes = |held: &BTreeMap<String, usize>| {
-            let rows = rows.iter().filter(|row| is_held(row, held));
-            order::distinct(rows.map(|row| row.size.as_str())).len()
-        };
+        let known = Ways::new(ways.iter().copied());
+        let mut sizes: Vec<HashSet<&str>> = vec![HashSet::new(); ways.len()];
+        for row in rows {
+            for way in known.of(&row.axes) {
+                sizes[way].insert(&row.size);
+            }
+        }
         // Of several with as many the last, whose held axes are largest.
-        let best = ways.iter().max_by_key(|held| sizes(held));
-        best.map_or_else(Way::default, |held| Way { held: (*held).clone(), others: ways.len() - 1 })
+        let best = ways.iter().zip(&sizes).max_by_key(|(_, sizes)| sizes.len());
+        let way =
+            |held: &BTreeMap<String, usize>| Way { held: held.clone(), others: ways.len() - 1 };
+        best.map_or_else(Way::default, |(held, _)| way(held))
     }
 
     fn has(&self, row: &RowReport) -> bool {
-        is_held(row, &self.held)
+        self.held.iter().all(|(axis, value)| row.axes.get(axis) == Some(value))
     }
 
     fn is_whole(&self) -> bool {
         self.held.is_empty()
     }
-}
-
-fn is_held(row: &RowReport, held: &BTreeMap<String, usize>) -> bool {
-    held.iter().all(|(axis, value)| row.axes.get(axis) == Some(value))
 }
 
 /// The ways along the axis with most values, when the listed sizes are all combinations of several values of several axes.
