@@ -13,7 +13,7 @@ pub use crate::settings::SettingsError;
 pub use policy::{Policy, PolicyError};
 pub use summary::summary;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use crate::infer::Attainment;
 use crate::report::{
@@ -122,7 +122,8 @@ fn uncompared(report: &Report, baseline: &BaselineReport) -> Vec<String> {
         return vec![format!("nothing was compared with `{}`: {reason}", baseline.name)];
     }
     let lost = report.rows.iter().filter(|row| row.time_ns.is_some() && !is_compared(row));
-    let lost = lost.map(|row| row.key().to_string()).filter(|key| !baseline.fresh.contains(key));
+    let fresh: HashSet<&String> = baseline.fresh.iter().collect();
+    let lost = lost.map(|row| row.key().to_string()).filter(|key| !fresh.contains(key));
     let lost = lost.map(|key| format!("{key}: not compared, see its remark"));
     let skipped: HashMap<String, &Status> =
         report.rows.iter().map(|row| (row.key().to_string(), &row.status)).collect();

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use serde_json::json;
 
+use super::index::grouped;
 use super::{Report, RowReport, Status, Style};
 
 /// The forms of libtest's `--format`.
@@ -60,14 +61,13 @@ fn pretty(report: &Report, style: Style) -> String {
 /// How many rows of every variant passed, kernel by kernel.
 fn passed(report: &Report) -> String {
     let mut text = String::new();
-    for kernel in in_order(report.rows.iter().map(|row| row.kernel.as_str())) {
-        let rows: Vec<&RowReport> = report.rows.iter().filter(|row| row.kernel == kernel).collect();
-        let variants =
-            in_order(rows.iter().map(|row| row.variant.as_str())).into_iter().map(|variant| {
-                let rows = rows.iter().filter(|row| row.variant == variant);
-                let passed = rows.clone().filter(|row| row.status == Status::Ok).count();
-                format!("{variant} {passed}/{}", rows.count())
-            });
+    for rows in grouped(&report.rows, |row| &row.kernel) {
+        let kernel = &rows[0].kernel;
+        let variant = |rows: Vec<&RowReport>| {
+            let passed = rows.iter().filter(|row| row.status == Status::Ok).count();
+            format!("{} {passed}/{}", rows[0].variant, rows.len())
+        };
+        let variants = grouped(rows.iter().copied(), |row| &row.variant).into_iter().map(variant);
         let variants: Vec<String> = variants.collect();
         let _ = writeln!(text, "passed: {kernel}: {}", variants.join(", "));
         text += &circumstances(kernel, &rows);
@@ -78,10 +78,10 @@ fn passed(report: &Report) -> String {
 /// Under which circumstances the variants of a kernel were checked besides at the sizes of their rows.
 fn circumstances(kernel: &str, rows: &[&RowReport]) -> String {
     let mut text = String::new();
-    let checked = rows.iter().filter_map(|row| row.check.checked.as_deref());
-    for circumstances in in_order(checked) {
-        let with = rows.iter().filter(|row| row.check.checked.as_deref() == Some(circumstances));
-        let variants = in_order(with.map(|row| row.variant.as_str())).join(", ");
+    let checked = rows.iter().filter_map(|row| Some((row.check.checked.as_ref()?, *row)));
+    for with in grouped(checked, |(circumstances, _)| *circumstances) {
+        let circumstances = with[0].0;
+        let variants = in_order(with.iter().map(|(_, row)| row.variant.as_str())).join(", ");
         let _ = writeln!(text, "checked: {kernel}: {variants}: {circumstances}");
     }
     text

@@ -17,7 +17,8 @@ use std::fmt::Write;
 use super::rows::{Name, Timed, listed, part};
 use super::{moment, one_line};
 use crate::environment::Environment;
-use crate::report::{DeviceReport, PartReport, Report, RowReport, Status};
+use crate::report::index::Index;
+use crate::report::{DeviceReport, Report, RowReport, Status};
 
 /// Keys that every name has; an axis of such a name gets another.
 const KEYS: [&str; 6] = ["variant", "type", "threads", "mode", "machine", "again"];
@@ -41,13 +42,13 @@ pub(super) fn go(report: &Report) -> String {
         text += &keys(&report.environment, report.device.as_ref());
     }
     text += "Unit FLOP/s better=higher\nUnit rel-err better=lower assume=exact\n\n";
+    let parts = Index::new(&report.parts, |part| Some(&part.machine));
     let mut machine = None;
     for named in listed(report) {
         let row = named.row;
         if machine != row.machine {
             machine.clone_from(&row.machine);
-            let is_of_row = |part: &&PartReport| Some(&part.machine) == row.machine.as_ref();
-            let of_row = report.parts.iter().find(is_of_row);
+            let of_row = parts.of(&row.machine.as_ref()).first();
             text += &of_row.map_or_else(String::new, |p| keys(&p.environment, p.device.as_ref()));
         }
         match &row.status {

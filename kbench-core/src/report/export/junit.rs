@@ -15,6 +15,7 @@ use std::fmt::Write;
 use super::moment;
 use super::rows::{Named, Timed, judged};
 use crate::infer::Attainment;
+use crate::report::index::grouped;
 use crate::report::{Report, Status};
 use crate::visible::is_obeyed;
 
@@ -65,17 +66,12 @@ impl Counts {
 
 /// The report as JUnit's XML.
 pub(super) fn junit(report: &Report) -> String {
-    let mut suites: Vec<(String, Vec<Case>)> = Vec::new();
-    for named in judged(report) {
-        let kernel = named.name.kernel.clone();
-        // A row of a search comes after all kernels, and belongs to its own.
-        let position = suites.iter().position(|(known, _)| *known == kernel);
-        let position = position.unwrap_or_else(|| {
-            suites.push((kernel, Vec::new()));
-            suites.len() - 1
-        });
-        suites[position].1.extend(cases(&named));
-    }
+    // A row of a search comes after all kernels, and belongs to its own.
+    let kernels = grouped(judged(report), |named| named.name.kernel.clone());
+    let suite_of = |rows: Vec<Named<'_>>| {
+        (rows[0].name.kernel.clone(), rows.iter().flat_map(cases).collect::<Vec<_>>())
+    };
+    let suites: Vec<(String, Vec<Case>)> = kernels.into_iter().map(suite_of).collect();
     let total = Counts::of(suites.iter().flat_map(|(_, cases)| cases));
     let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(text, "<testsuites name=\"kbench\" {}>", total.attributes());

@@ -1,19 +1,18 @@
 //! One kernel: its rows as a table, why some have no figures, and what was found.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 
 use super::inert::{code, prose};
-use crate::report::{Report, RowReport, Status, units};
+use crate::report::{KernelReport, RowReport, Status, units};
 
-/// The section of a kernel, folded where there are many.
+/// The section of a kernel with these rows and those that failed in a search; folded where there are many.
 pub(super) fn kernel(
-    report: &Report,
-    position: usize,
+    summary: Option<&KernelReport>,
     rows: &[RowReport],
+    failed: &[&RowReport],
     is_folded: bool,
 ) -> String {
-    let summary = report.kernels.get(position);
     let advice = summary.and_then(|kernel| kernel.recommendation.as_deref());
     let title = format!("{} {}", code(&rows[0].kernel), prose(&rows[0].element));
     let mut text = match is_folded {
@@ -26,7 +25,7 @@ pub(super) fn kernel(
     text += "| size | variant | time | speed-up | verdict | throughput | error |\n\
              |---:|---|---:|---:|---|---:|---:|\n";
     text += &shown(rows).map(line).collect::<String>();
-    let notes = reasons(report, rows) + &findings(summary.map(|kernel| &kernel.findings[..]));
+    let notes = reasons(rows, failed) + &findings(summary.map(|kernel| &kernel.findings[..]));
     let advice = advice.filter(|_| !is_folded);
     let advice = advice.map_or_else(String::new, |advice| format!("- **{}**\n", prose(advice)));
     if !notes.is_empty() || !advice.is_empty() {
@@ -108,11 +107,11 @@ fn throughput(row: &RowReport) -> Option<String> {
 }
 
 /// Why rows have no figures, and what else is to be known of them: each reason once, with the variants that it is about.
-fn reasons(report: &Report, rows: &[RowReport]) -> String {
-    let is_failed = |row: &&RowReport| matches!(row.status, Status::Failed(_));
-    let searched = report.searched.iter().filter(|row| row.is_of_same_kernel(&rows[0]));
+fn reasons(rows: &[RowReport], failed: &[&RowReport]) -> String {
     let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    for row in rows.iter().chain(searched.filter(is_failed)) {
+    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut seen: HashSet<(usize, String)> = HashSet::new();
+    for row in rows.iter().chain(failed.iter().copied()) {
         let (reasons, subject) = match &row.status {
             Status::Skipped(reason) => {
                 (vec![format!("skipped: {}", code(reason))], code(&row.variant))
@@ -127,10 +126,12 @@ fn reasons(report: &Report, rows: &[RowReport]) -> String {
             Status::Ok => (row.remarks.iter().map(|r| prose(r)).collect(), code(&row.variant)),
         };
         for reason in reasons {
-            match groups.iter_mut().find(|(known, _)| *known == reason) {
-                Some((_, subjects)) if subjects.contains(&subject) => {}
-                Some((_, subjects)) => subjects.push(subject.clone()),
-                None => groups.push((reason, vec![subject.clone()])),
+            let group = *known.entry(reason.clone()).or_insert(groups.len());
+            if group == groups.len() {
+                groups.push((reason, Vec::new()));
+            }
+            if seen.insert((group, subject.clone())) {
+                groups[group].1.push(subject.clone());
             }
         }
     }

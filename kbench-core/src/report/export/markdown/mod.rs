@@ -14,6 +14,7 @@ mod kernel;
 use std::fmt::Write;
 
 use crate::calendar::date_and_time;
+use crate::report::index::Index;
 use crate::report::{PartReport, Report, RowReport, Status, WorkerReport};
 pub(crate) use inert::{code, prose};
 
@@ -32,8 +33,12 @@ pub(super) fn markdown(report: &Report) -> String {
     }
     text += &changes::changes(report);
     let kernels: Vec<&[RowReport]> = report.rows.chunk_by(RowReport::is_of_same_kernel).collect();
+    let failed = report.searched.iter().filter(|row| matches!(row.status, Status::Failed(_)));
+    let failed = Index::new(failed, |row| (&row.kernel, &row.element, &row.machine));
     for (position, rows) in kernels.iter().enumerate() {
-        text += &kernel::kernel(report, position, rows, kernels.len() >= MANY);
+        let key = (&rows[0].kernel, &rows[0].element, &rows[0].machine);
+        let found = report.kernels.get(position);
+        text += &kernel::kernel(found, rows, failed.of(&key), kernels.len() >= MANY);
     }
     text + &foot(report)
 }
