@@ -20,6 +20,8 @@ mod index;
 mod kernel_table;
 mod key;
 mod libtest;
+#[cfg(test)]
+mod linear;
 mod listing;
 mod overview;
 mod part;
