@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::StoreError;
+use crate::files;
 
 /// Writing a run takes a moment; who waits longer than this waits for something that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,8 +29,7 @@ impl Lock {
     fn take_within(home: &Path, patience: Duration) -> Result<Self, StoreError> {
         fs::create_dir_all(home).map_err(StoreError::writing(home))?;
         let path = home.join("lock");
-        let opened = File::options().create(true).write(true).truncate(false).open(&path);
-        let file = opened.map_err(StoreError::writing(&path))?;
+        let file = files::open_lock(&path).map_err(StoreError::writing(&path))?;
         let begun = Instant::now();
         loop {
             match file.try_lock() {

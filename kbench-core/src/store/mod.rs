@@ -151,11 +151,11 @@ impl Store {
         if let Some(folder) = path.parent() {
             self.make_folder(folder)?;
         }
-        files::replace(path, bytes).map_err(StoreError::writing(path))
+        files::put(path, bytes).map_err(StoreError::writing(path))
     }
 
     fn make_folder(&self, folder: &Path) -> Result<(), StoreError> {
-        fs::create_dir_all(folder).map_err(StoreError::writing(folder))
+        files::make_folder(&self.home, folder).map_err(StoreError::writing(folder))
     }
 
     fn runs_folder(&self) -> PathBuf {

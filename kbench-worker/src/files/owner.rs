@@ -14,6 +14,18 @@ pub fn is_private(metadata: &Metadata) -> bool {
     is_own(metadata) && std::os::unix::fs::MetadataExt::mode(metadata) & 0o022 == 0
 }
 
+/// Whether a file belongs to the user of this process, or to the system.
+#[cfg(unix)]
+pub(super) fn is_trusted(metadata: &Metadata) -> bool {
+    is_own(metadata) || std::os::unix::fs::MetadataExt::uid(metadata) == 0
+}
+
+/// Owners are not told apart here.
+#[cfg(not(unix))]
+pub(super) fn is_trusted(_: &Metadata) -> bool {
+    true
+}
+
 /// Owners are not told apart here.
 #[cfg(not(unix))]
 pub fn is_own(_: &Metadata) -> bool {

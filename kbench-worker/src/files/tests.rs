@@ -132,6 +132,49 @@ mod unix {
         assert!(fs::symlink_metadata(&linked).expect("there").is_symlink());
     }
 
+    /// Only root can make a link of another user.
+    #[test]
+    fn links_of_others_are_replaced_and_not_followed() {
+        let folder = Folder::new();
+        let (target, linked) = (folder.file("target", "old"), folder.0.join("linked"));
+        let link = |path: &std::path::Path, target: &std::path::Path| {
+            symlink(target, path).expect("linked");
+            std::os::unix::fs::lchown(path, Some(65534), None)
+        };
+        if link(&linked, &target).is_err() {
+            eprintln!("skipped: only root can give a link to another user");
+            return;
+        }
+        replace(&linked, b"new").expect("written");
+        assert_eq!(fs::read_to_string(&target).expect("there"), "old");
+        assert_eq!(fs::read_to_string(&linked).expect("there"), "new");
+        let (elsewhere, inner) = (folder.0.join("elsewhere"), folder.0.join("store/runs"));
+        fs::create_dir_all(&elsewhere).expect("made");
+        make_folder(&folder.0.join("store"), &inner).expect("an empty store");
+        fs::remove_dir(&inner).expect("there");
+        link(&inner, &elsewhere).expect("given away");
+        let error = make_folder(&folder.0.join("store"), &inner.join("a")).expect_err("a link");
+        assert!(error.to_string().contains("is a link of another user"), "{error}");
+        let pipe = folder.0.join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo");
+        assert!(made.success());
+        std::os::unix::fs::chown(&pipe, Some(65534), None).expect("given away");
+        let error = replace(&pipe, b"secret").expect_err("nobody reads it for the user");
+        assert!(error.to_string().contains("of another user"), "{error}");
+    }
+
+    #[test]
+    fn what_has_a_name_is_replaced_and_a_lock_is_no_link() {
+        let folder = Folder::new();
+        let (target, linked) = (folder.file("target", "old"), folder.0.join("linked"));
+        symlink(&target, &linked).expect("linked");
+        assert!(open_lock(&linked).is_err());
+        put(&linked, b"new").expect("written");
+        assert_eq!(fs::read_to_string(&target).expect("there"), "old");
+        assert!(open_lock(&linked).is_ok());
+        assert_eq!(fs::read_to_string(&linked).expect("there"), "new", "a lock changes nothing");
+    }
+
     #[test]
     fn a_file_that_others_may_change_is_not_private() {
         let folder = Folder::new();

@@ -7,11 +7,16 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::owner::is_trusted;
+
 /// What the names of files begin with that are not yet in their places.
 const PREFIX: &str = ".tmp-";
 
 /// Names that are tried: each has 64 random bits, so a second one is needed only where somebody plays tricks.
 const ATTEMPTS: usize = 16;
+
+/// Links that lead from one to the next: more are a ring.
+const MOST_LINKS: usize = 40;
 
 /// Who may use a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,18 +151,68 @@ fn keep_permissions(_: &File, _: &Metadata) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file as a whole: a reader sees the old content or the new one, also after the machine lost its power. A link is
-/// followed, for the path is the user's. What is no regular file (a pipe, a device) is written to.
+/// Writes a file whose path the user names, as a whole: a reader sees the old content or the new one, also after the machine lost
+/// its power. A link is followed if it is the user's or the system's. What is no regular file (a pipe, a device) is written to.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let path = &fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return File::options().write(true).open(path)?.write_all(bytes);
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() && is_trusted(&found) => {
+            File::options().write(true).open(path)?.write_all(bytes)
+        }
+        Ok(found) if !found.is_file() => Err(io::Error::new(
+            ErrorKind::PermissionDenied,
+            "it is a pipe or a device of another user",
+        )),
+        _ => put(&followed(path), bytes),
     }
+}
+
+/// Writes a file as a whole, in place of whatever has its name: also of a link, which is not followed.
+pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut draft = Draft::of(path, Access::Usual)?;
     draft.file().write_all(bytes)?;
     draft.finish()?;
     sync_folder(folder_of(path));
     Ok(())
+}
+
+/// Where a path leads by links of the user and of the system. Others may have made a link to a file of the user's.
+fn followed(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    for _ in 0..MOST_LINKS {
+        let is_followed = |found: Metadata| found.is_symlink() && is_trusted(&found);
+        if !fs::symlink_metadata(&path).is_ok_and(is_followed) {
+            break;
+        }
+        let Ok(target) = fs::read_link(&path) else { break };
+        path = folder_of(&path).join(target);
+    }
+    path
+}
+
+/// Makes a folder, and all that lead to it from a root. None of those below the root may be a link of another user.
+pub fn make_folder(root: &Path, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let below = folder.ancestors().take_while(|folder| *folder != root);
+    for folder in below {
+        let found = fs::symlink_metadata(folder)?;
+        if found.is_symlink() && !is_trusted(&found) {
+            let text = format!("`{}` is a link of another user", folder.display());
+            return Err(io::Error::new(ErrorKind::PermissionDenied, text));
+        }
+    }
+    Ok(())
+}
+
+/// Opens a file that is there for its lock alone; it is made if there is none. A link is not followed.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.create(true).write(true).truncate(false);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        libc::O_NOFOLLOW | libc::O_NONBLOCK,
+    );
+    options.open(path)
 }
 
 /// A second name for a file, in place of whatever had it; a copy where the system has no such thing.
