@@ -1,11 +1,11 @@
 //! Writing results: to stdout, and to files as a whole or not at all.
 
-use std::fs;
+use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::Exit;
-use crate::files;
+use crate::files::{self, Access, Draft};
 use crate::report::{Exported, Format, Report, Trend, export};
 use crate::visible::{in_lines, without_commands};
 
@@ -93,19 +93,28 @@ pub(super) fn write_exports(report: &Report, trends: &[Trend], exports: &[Export
     exit
 }
 
-/// Writes files below a folder, which is made when it is missing. Each is there as a whole or not at all.
-fn write_tree(folder: &Path, files: &[(PathBuf, String)]) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
+/// Writes files below a folder, which is made when it is missing. Each is there as a whole or not at all; their folders are
+/// brought to the disk at the end.
+fn write_tree(root: &Path, files: &[(PathBuf, String)]) -> io::Result<()> {
+    let mut folders = BTreeSet::new();
     for (path, text) in files {
-        let path = folder.join(path);
-        fs::create_dir_all(path.parent().unwrap_or(folder))?;
-        files::replace(&path, text.as_bytes())?;
+        let path = root.join(path);
+        let folder = path.parent().unwrap_or(root);
+        if folders.insert(folder.to_owned()) {
+            files::make_folder(root, folder)?;
+        }
+        let mut draft = Draft::of(&path, Access::Usual)?;
+        draft.file().write_all(text.as_bytes())?;
+        draft.finish()?;
     }
+    folders.iter().for_each(|folder| files::sync_folder(folder));
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A folder of this test alone.
