@@ -26,6 +26,7 @@ const FILES: &[(&str, &str)] = &[
     ("kbench-worker/src/kernel/timed.rs", "an alignment that the assembler is asked for"),
     ("kbench-worker/src/system/cpu.rs", "calls of the system"),
     ("kbench-worker/src/system/descriptors.rs", "calls of the system"),
+    ("kbench-worker/src/system/disk.rs", "calls of the system"),
     ("kbench-worker/src/system/float_mode.rs", "the register that says how to round"),
     ("kbench-worker/src/system/interrupt.rs", "calls of the system"),
     ("kbench-worker/src/system/memory.rs", "calls of the system"),

@@ -1,11 +1,10 @@
 //! Writing results: to stdout, and to files as a whole or not at all.
 
-use std::collections::BTreeSet;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use super::Exit;
-use crate::files::{self, Access, Draft};
+use crate::files;
 use crate::report::{Exported, Format, Report, Trend, export};
 use crate::visible::{in_lines, without_commands};
 
@@ -83,7 +82,7 @@ pub(super) fn write_exports(report: &Report, trends: &[Trend], exports: &[Export
         let exported = export(report, trends, *format).map_err(io::Error::other);
         let written = exported.and_then(|exported| match exported {
             Exported::File(text) => files::replace(path, text.as_bytes()),
-            Exported::Tree(files) => write_tree(path, &files),
+            Exported::Tree(files) => files::put_all(path, &files),
         });
         if let Err(error) = written {
             say(&format!("error: `{}` cannot be written: {error}", path.display()));
@@ -91,24 +90,6 @@ pub(super) fn write_exports(report: &Report, trends: &[Trend], exports: &[Export
         }
     }
     exit
-}
-
-/// Writes files below a folder, which is made when it is missing. Each is there as a whole or not at all; their folders are
-/// brought to the disk at the end.
-fn write_tree(root: &Path, files: &[(PathBuf, String)]) -> io::Result<()> {
-    let mut folders = BTreeSet::new();
-    for (path, text) in files {
-        let path = root.join(path);
-        let folder = path.parent().unwrap_or(root);
-        if folders.insert(folder.to_owned()) {
-            files::make_folder(root, folder)?;
-        }
-        let mut draft = Draft::of(&path, Access::Usual)?;
-        draft.file().write_all(text.as_bytes())?;
-        draft.finish()?;
-    }
-    folders.iter().for_each(|folder| files::sync_folder(folder));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -14,7 +14,8 @@ mod write;
 pub use owner::{is_own, is_private};
 pub use read::{TooLarge, open, read, read_text};
 pub use write::{
-    Access, Draft, create_in, is_draft, link, make_folder, open_lock, put, replace, sync_folder,
+    Access, Draft, create_in, is_draft, link, make_folder, open_lock, put, put_all, replace,
+    sync_folder,
 };
 
 #[cfg(test)]

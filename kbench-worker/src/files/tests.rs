@@ -85,6 +85,26 @@ fn a_file_is_replaced_as_a_whole_and_no_draft_is_left() {
 }
 
 #[test]
+fn a_tree_of_files_is_there_as_a_whole() {
+    let folder = Folder::new();
+    let root = folder.0.join("tree");
+    let files = |text: &str| -> Vec<(PathBuf, String)> {
+        ["a", "b/c", "b/d/e"].map(|path| (PathBuf::from(path), text.to_owned())).to_vec()
+    };
+    for text in ["one", "two"] {
+        put_all(&root, &files(text)).expect("written");
+        for (path, _) in files(text) {
+            assert_eq!(fs::read_to_string(root.join(path)).expect("there"), text);
+        }
+        assert_eq!(fs::read_dir(root.join("b")).expect("there").count(), 2, "no draft is left");
+    }
+    fs::create_dir_all(root.join("f")).expect("made");
+    let mixed = [files("three"), vec![(PathBuf::from("f"), String::new())]].concat();
+    assert!(put_all(&root, &mixed).is_err(), "a folder has the name of the last");
+    assert_eq!(fs::read_dir(&root).expect("there").count(), 3, "no draft is left");
+}
+
+#[test]
 fn a_new_file_has_a_name_that_cannot_be_foreseen() {
     let folder = Folder::new();
     let paths: Vec<PathBuf> = (0..20)

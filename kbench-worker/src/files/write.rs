@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::owner::is_trusted;
+use crate::system::sync_file_system;
 
 /// What the names of files begin with that are not yet in their places.
 const PREFIX: &str = ".tmp-";
@@ -79,10 +80,15 @@ pub fn is_draft(path: &Path) -> bool {
 /// A new file beside the place where it is to be. It is removed unless it gets there.
 pub struct Draft {
     file: File,
-    path: PathBuf,
-    place: PathBuf,
+    written: Written,
     /// Whether it gets the permissions of what it replaces.
     keeps_permissions: bool,
+}
+
+/// A draft that is written.
+struct Written {
+    path: PathBuf,
+    place: PathBuf,
 }
 
 impl Draft {
@@ -93,7 +99,8 @@ impl Draft {
         let keeps_permissions = replaces && access == Access::Usual;
         let access = if keeps_permissions { Access::Private } else { access };
         let (file, path) = create_in(folder_of(place), [PREFIX, ""], access)?;
-        Ok(Draft { file, path, place: place.to_owned(), keeps_permissions })
+        let written = Written { path, place: place.to_owned() };
+        Ok(Draft { file, written, keeps_permissions })
     }
 
     /// The file, to be written.
@@ -102,26 +109,59 @@ impl Draft {
     }
 
     /// Brings the content to the disk, and moves the file to its place. The name is on the disk after [`sync_folder`].
-    pub fn finish(mut self) -> io::Result<()> {
+    pub fn finish(self) -> io::Result<()> {
+        // Else the name could be on the disk before the content is, should the machine lose its power now.
+        self.file.sync_all()?;
+        self.close()?.settle()
+    }
+
+    fn close(self) -> io::Result<Written> {
         if self.keeps_permissions
-            && let Ok(replaced) = fs::symlink_metadata(&self.place)
+            && let Ok(replaced) = fs::symlink_metadata(&self.written.place)
         {
             keep_permissions(&self.file, &replaced)?;
         }
-        // Else the name could be on the disk before the content is, should the machine lose its power now.
-        self.file.sync_all()?;
+        Ok(self.written)
+    }
+}
+
+impl Written {
+    fn settle(mut self) -> io::Result<()> {
         fs::rename(&self.path, &self.place)?;
         self.path = PathBuf::new();
         Ok(())
     }
 }
 
-impl Drop for Draft {
+impl Drop for Written {
     fn drop(&mut self) {
         if !self.path.as_os_str().is_empty() {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// Writes files below a folder, which is made when it is missing. Each is there as a whole or not at all.
+pub fn put_all(root: &Path, files: &[(PathBuf, String)]) -> io::Result<()> {
+    fs::create_dir_all(root)?;
+    let mut written = Vec::new();
+    for (path, text) in files {
+        let place = root.join(path);
+        make_folder(root, folder_of(&place))?;
+        let mut draft = Draft::of(&place, Access::Usual)?;
+        draft.file.write_all(text.as_bytes())?;
+        written.push(draft.close()?);
+    }
+    // One by one, thousands of files would take minutes.
+    let folder = open_folder(root)?;
+    sync_file_system(folder.as_ref())?;
+    written.into_iter().try_for_each(Written::settle)?;
+    sync_file_system(folder.as_ref())
+}
+
+/// A folder, where it can be opened.
+fn open_folder(folder: &Path) -> io::Result<Option<File>> {
+    if cfg!(unix) { File::open(folder).map(Some) } else { Ok(None) }
 }
 
 /// Gives a file the group and the permissions of the one that it replaces.
@@ -237,9 +277,7 @@ pub fn link(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Brings the names of a folder to the disk, where the system can do that.
 pub fn sync_folder(folder: &Path) {
-    if cfg!(unix)
-        && let Ok(folder) = File::open(folder)
-    {
+    if let Ok(Some(folder)) = open_folder(folder) {
         let _ = folder.sync_all();
     }
 }

@@ -9,6 +9,7 @@
 pub(crate) mod cpu;
 #[cfg(unix)]
 pub(crate) mod descriptors;
+mod disk;
 #[cfg(unix)]
 pub(crate) mod ending;
 mod float_mode;
@@ -21,6 +22,7 @@ mod output;
 mod process_group;
 mod threads;
 
+pub(crate) use disk::sync_file_system;
 pub(crate) use float_mode::FloatMode;
 pub use interrupt::Interrupt;
 pub use interrupt::{interrupted, listen};
