@@ -40,8 +40,8 @@ impl Against {
         ordinal: usize,
         is_gated: bool,
     ) -> Result<Option<Self>, String> {
-        let report = match store.baseline(name) {
-            Ok(report) => report,
+        let (report, is_own) = match store.baseline_and_owner(name) {
+            Ok(found) => found,
             Err(error @ StoreError::OtherPrograms { .. }) if is_gated => {
                 return Err(format!(
                     "--gate would compare nothing: {error}; save a run of it with --save-baseline {name}"
@@ -58,10 +58,13 @@ impl Against {
         let here = Machine { environment: &environment, device: device.as_ref() };
         let found = differences(&Machine::of(&report), &here);
         let program = match &report.executable {
-            // Whoever wrote a document could name any program that is kept here.
             _ if is_path(name) => Err("a document that is given by its path starts no program; \
                  --save-baseline NAME keeps one, and --baseline NAME starts it"
                 .to_owned()),
+            _ if !is_own => {
+                Err("its document belongs to another user, so its executable is not started"
+                    .to_owned())
+            }
             Some(executable) => store.executable(executable),
             None => Err("its executable was not kept (--save-baseline keeps it)".to_owned()),
         };

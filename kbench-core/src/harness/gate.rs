@@ -1,8 +1,6 @@
 //! `--gate 5%` and `--summary PATH`: what others are told about a run.
 
 use std::env;
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::Exit;
@@ -73,8 +71,7 @@ pub(super) fn write_summary(report: &Report, ruling: Option<&Ruling>, path: Opti
     let text = summary(report, ruling);
     let written = path.map(|path| (path.to_owned(), files::replace(path, text.as_bytes())));
     let appended = github.map(|path| {
-        let file = File::options().append(true).create(true).open(&path);
-        let appended = file.and_then(|mut file| file.write_all(text.as_bytes()));
+        let appended = files::append(&path, text.as_bytes());
         (path, appended)
     });
     // Nobody asked for GitHub's by a flag.

@@ -127,9 +127,11 @@ fn rescue(report: &Report) {
     let written = text.and_then(|text| {
         let name = format!("kbench-{}-", report.run);
         let (mut file, path) = files::create_in(&folder, [&name, ".json"], Access::Private)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        Ok(path)
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
+        if written.is_err() {
+            let _ = std::fs::remove_file(&path);
+        }
+        written.map(|()| path)
     });
     match written {
         Ok(path) => say(&format!(

@@ -68,7 +68,7 @@ fn run(options: Options) -> Exit {
         _ => {}
     }
     options.warnings.iter().for_each(|warning| say(&format!("warning: {warning}")));
-    // A signal ends at once what only reads, however long that takes.
+    // A signal ends at once what measures nothing; a file that is being written is there as a whole or not at all.
     if !options.mode.is_about_kept_runs() {
         listen();
     }
@@ -179,8 +179,6 @@ fn measure(options: &Options) -> Result<Exit, Failure> {
 
 /// Prints a report, writes what was asked for, and says how the run ended.
 fn deliver(report: &Report, options: &Options) -> Exit {
-    // From here on files are written.
-    listen();
     let printed = match options.format {
         TestFormat::Json => match json_rows(report) {
             Ok(text) => print_json(&text),

@@ -1,8 +1,6 @@
 //! `--tune`: measured thresholds into the tuning files of the crates that they belong to.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use super::Exit;
 use super::file::{FILE, read, workspace};
@@ -85,15 +83,13 @@ impl Target {
         let text = merge(&existing, thresholds).map_err(|error| error.to_string())?;
         files::replace(&self.path, text.as_bytes()).map_err(|error| error.to_string())?;
         // Cargo watches the file that a crate was compiled with. There was none, so it watches the manifest.
-        if let Some(manifest) = self.manifest.as_ref().filter(|_| is_new) {
-            let touched = File::options().append(true).open(manifest);
-            let touched = touched.and_then(|file| file.set_modified(SystemTime::now()));
-            if let Err(error) = touched {
-                say(&format!(
-                    "warning: `{}` cannot be touched ({error}): rebuild the crate by hand",
-                    manifest.display()
-                ));
-            }
+        if let Some(manifest) = self.manifest.as_ref().filter(|_| is_new)
+            && let Err(error) = files::touch(manifest)
+        {
+            say(&format!(
+                "warning: `{}` cannot be touched ({error}): rebuild the crate by hand",
+                manifest.display()
+            ));
         }
         let count = thresholds.len();
         let plural = if count == 1 { "" } else { "s" };

@@ -8,6 +8,7 @@ use super::file::{FILE, distrust, nearest_file, read, workspace};
 use crate::foreign::ForeignProgram;
 use crate::plan::nearest;
 use crate::settings::{self, Mistake, Setting, SettingsError};
+use crate::visible::on_one_line;
 
 /// The name by which none of the listed ones is wanted.
 const NONE: &str = "none";
@@ -53,14 +54,14 @@ pub(super) struct Chosen {
     pub(super) remarks: Vec<String>,
 }
 
-/// Which workers of the file are started without being named by `--worker`.
+/// Which workers of the file are started although `--worker` does not name them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unnamed<'a> {
-    /// None: what is listed runs nothing.
-    None,
-    /// Those that the file does not keep for `--worker`.
-    Listed,
-    /// Those that the variable allows, too: on a CI machine the file may be part of a stranger's change.
+pub(super) enum ByDefault<'a> {
+    /// None, as for `--list`.
+    Nothing,
+    /// All that have no `default = false`.
+    All,
+    /// Those of them that the variable allows: on a CI machine the file may be part of a stranger's change.
     Allowed(&'a [Wanted]),
 }
 
@@ -73,50 +74,121 @@ pub(crate) const ALLOWED: &str = "KBENCH_ALLOWED_WORKERS";
 /// The programs that are meant: those that `--worker` names, and in a run those that the file lists for every run.
 pub(super) fn programs(wanted: &[Wanted], is_list: bool) -> Result<Chosen, String> {
     let path = workspace().map(|root| root.join(FILE));
+    let mut file = File::default();
     // Thresholds and limits of a member may be in a file of its own.
-    let nearest = nearest_file()?.filter(|(nearest, _)| Some(nearest) != path.as_ref());
-    let elsewhere = nearest.filter(|(_, text)| listed(text).is_ok_and(|listed| !listed.is_empty()));
-    let elsewhere = elsewhere.filter(|_| !is_list).map(|(path, _)| {
-        format!(
-            "warning: the workers of `{}` are not started: only those of a {FILE} beside Cargo.lock are",
-            path.display()
-        )
-    });
-    let mut chosen = match path {
-        Some(path) => of_file(&path, wanted, is_list)?,
-        None => chosen(wanted, Vec::new(), Unnamed::None)?,
+    let elsewhere = nearest_file()?.filter(|(nearest, _)| Some(nearest) != path.as_ref());
+    if let Some((path, text)) = elsewhere
+        && listed(&text).is_ok_and(|listed| !listed.is_empty())
+    {
+        let text = "only those of a kbench.toml beside Cargo.lock are";
+        file.refused = Some(format!("the workers of `{}` are not started: {text}", path.display()));
+    }
+    if let Some(path) = &path {
+        file.read(path)?;
+    }
+    let allowed = match is_list || file.listed.is_empty() {
+        true => None,
+        false => allowed()?,
     };
-    chosen.remarks.extend(elsewhere);
+    let by_default = match &allowed {
+        _ if is_list => ByDefault::Nothing,
+        None => ByDefault::All,
+        Some(allowed) => ByDefault::Allowed(allowed),
+    };
+    let mut chosen = file.choose(wanted, by_default)?;
+    if !is_list && !wanted.contains(&Wanted::None) {
+        chosen.remarks.extend(file.refused.map(|why| format!("warning: {why}")));
+    }
     Ok(chosen)
 }
 
-/// Those of the file that is to be trusted.
-fn of_file(path: &Path, wanted: &[Wanted], is_list: bool) -> Result<Chosen, String> {
-    let text = read(path)?.unwrap_or_default();
-    let mut listed = listed(&text).map_err(|error| format!("`{}`: {error}", path.display()))?;
-    if let Some(why) = distrust(path).filter(|_| !listed.is_empty()) {
-        let why = format!("the workers of `{}` are not started: {why}", path.display());
-        return match wanted.iter().find(|wanted| matches!(wanted, Wanted::Listed(_))) {
-            Some(Wanted::Listed(name)) => {
-                Err(format!("--worker: {why}; write --worker {name}=COMMAND"))
+/// What `kbench.toml` lists.
+#[derive(Debug, Default)]
+struct File {
+    listed: Vec<Listed>,
+    /// Why workers that a file lists are not started, and what to do.
+    refused: Option<String>,
+}
+
+impl File {
+    fn read(&mut self, path: &Path) -> Result<(), String> {
+        let text = read(path)?.unwrap_or_default();
+        let listed = listed(&text).map_err(|error| format!("`{}`: {error}", path.display()))?;
+        if let Some(why) = distrust(path).filter(|_| !listed.is_empty()) {
+            let path = path.display();
+            self.refused = Some(format!(
+                "the workers of `{path}` are not started: {why}; change that, or write --worker NAME=COMMAND"
+            ));
+            return Ok(());
+        }
+        self.listed = listed;
+        for Listed { program, default } in &mut self.listed {
+            program.folder = path.parent().map(ToOwned::to_owned);
+            program.is_shared = *default;
+        }
+        Ok(())
+    }
+
+    fn choose(&self, wanted: &[Wanted], by_default: ByDefault<'_>) -> Result<Chosen, String> {
+        let mut chosen = Chosen::default();
+        for name in wanted {
+            match name {
+                Wanted::None => {}
+                Wanted::Given(program) if chosen.has(&program.name) => {
+                    return Err(format!(
+                        "--worker: `{}` is given twice; give each a name of its own",
+                        program.name
+                    ));
+                }
+                Wanted::Given(program) => chosen.programs.push(program.clone()),
+                Wanted::Listed(name) if chosen.has(name) => {}
+                Wanted::Listed(name) => {
+                    let found = self.listed.iter().find(|listed| listed.program.name == *name);
+                    chosen.start(found.ok_or_else(|| self.unknown(name))?);
+                }
             }
-            _ => chosen(wanted, Vec::new(), Unnamed::None).map(|mut chosen| {
-                chosen.remarks.extend((!is_list).then(|| format!("warning: {why}")));
-                chosen
-            }),
+        }
+        if by_default == ByDefault::Nothing || wanted.contains(&Wanted::None) {
+            return Ok(chosen);
+        }
+        for found in self.listed.iter().filter(|listed| listed.default) {
+            let program = &found.program;
+            match by_default {
+                _ if chosen.has(&program.name) => {}
+                ByDefault::Allowed(allowed)
+                    if !allowed.iter().any(|entry| allows(entry, program)) =>
+                {
+                    chosen.remarks.push(format!(
+                        "warning: the worker `{0}` is not started, as {CI} is set and {ALLOWED} does not allow its command \
+                         `{1}`; --worker {0} starts it",
+                        program.name,
+                        in_words(&program.command)
+                    ));
+                }
+                _ => chosen.start(found),
+            }
+        }
+        Ok(chosen)
+    }
+
+    fn unknown(&self, name: &str) -> String {
+        if let Some(why) = &self.refused {
+            return format!("--worker: there is no worker `{name}`: {why}");
+        }
+        let names: Vec<&str> =
+            self.listed.iter().map(|listed| listed.program.name.as_str()).collect();
+        let there = match names.as_slice() {
+            [] => "which lists none".to_owned(),
+            names => format!("which lists {}", names.join(", ")),
         };
+        let hint = nearest(name, names).map_or_else(
+            || format!("; to give its command, write --worker {name}=COMMAND"),
+            |near| format!("; did you mean `{near}`?"),
+        );
+        format!(
+            "--worker: there is no worker `{name}` in the kbench.toml beside Cargo.lock, {there}{hint}"
+        )
     }
-    for Listed { program, default } in &mut listed {
-        program.folder = path.parent().map(ToOwned::to_owned);
-        program.is_shared = *default;
-    }
-    let allowed = allowed()?;
-    let unnamed = match (is_list, allowed.as_deref()) {
-        (true, _) => Unnamed::None,
-        (false, None) => Unnamed::Listed,
-        (false, Some(allowed)) => Unnamed::Allowed(allowed),
-    };
-    chosen(wanted, listed, unnamed)
 }
 
 /// What the environment allows, where it allows less than the file lists.
@@ -130,16 +202,19 @@ fn allowed() -> Result<Option<Vec<Wanted>>, String> {
     entries.map(Some).map_err(|error| format!("{ALLOWED}: {error}"))
 }
 
-/// Entries, which are separated by semicolons that are in no quotes.
+/// Entries, which are separated by semicolons that are not quoted, as in [`words`].
 fn entries_of(text: &str) -> Vec<&str> {
-    let mut quote = None;
+    let (mut quote, mut is_escaped) = (None, false);
     let is_end = |c: char| {
         match (c, quote) {
+            _ if is_escaped => is_escaped = false,
+            ('\\', None | Some('"')) => is_escaped = true,
             ('\'' | '"', None) => quote = Some(c),
             (c, Some(open)) if c == open => quote = None,
+            (';', None) => return true,
             _ => {}
         }
-        c == ';' && quote.is_none()
+        false
     };
     text.split(is_end).filter(|entry| !entry.trim().is_empty()).collect()
 }
@@ -155,50 +230,11 @@ fn allows(entry: &Wanted, program: &ForeignProgram) -> bool {
     }
 }
 
-fn chosen(wanted: &[Wanted], listed: Vec<Listed>, unnamed: Unnamed<'_>) -> Result<Chosen, String> {
-    let mut chosen = Chosen::default();
-    for name in wanted {
-        let is_known = |known: &str| chosen.programs.iter().any(|program| program.name == known);
-        match name {
-            Wanted::None => {}
-            Wanted::Given(program) if is_known(&program.name) => {
-                return Err(format!(
-                    "--worker: `{}` is given twice; give each a name of its own",
-                    program.name
-                ));
-            }
-            Wanted::Given(program) => chosen.programs.push(program.clone()),
-            Wanted::Listed(name) if is_known(name) => {}
-            Wanted::Listed(name) => match listed.iter().find(|l| l.program.name == *name) {
-                Some(found) => chosen.start(found),
-                None => return Err(unknown(name, &listed)),
-            },
-        }
-    }
-    if unnamed == Unnamed::None || wanted.contains(&Wanted::None) {
-        return Ok(chosen);
-    }
-    for found in listed.iter().filter(|listed| listed.default) {
-        let Listed { program, .. } = found;
-        if chosen.programs.iter().any(|known| known.name == program.name) {
-            continue;
-        }
-        match unnamed {
-            Unnamed::Allowed(allowed) if !allowed.iter().any(|entry| allows(entry, program)) => {
-                chosen.remarks.push(format!(
-                    "warning: the worker `{0}` is not started, as {CI} is set and {ALLOWED} does not allow its command \
-                     `{1}`; --worker {0} starts it",
-                    program.name,
-                    in_words(&program.command)
-                ));
-            }
-            _ => chosen.start(found),
-        }
-    }
-    Ok(chosen)
-}
-
 impl Chosen {
+    fn has(&self, name: &str) -> bool {
+        self.programs.iter().any(|program| program.name == name)
+    }
+
     /// A program of the file, which is named before it runs.
     fn start(&mut self, Listed { program, .. }: &Listed) {
         let folder = program.folder.as_deref().unwrap_or(Path::new("."));
@@ -219,20 +255,7 @@ fn in_words(command: &[String]) -> String {
         true => word.clone(),
         false => format!("'{}'", word.replace('\'', "'\\''")),
     };
-    command.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
-fn unknown(name: &str, listed: &[Listed]) -> String {
-    let names: Vec<&str> = listed.iter().map(|listed| listed.program.name.as_str()).collect();
-    let there = match names.as_slice() {
-        [] => "and lists none".to_owned(),
-        names => format!("which lists {}", names.join(", ")),
-    };
-    let hint = nearest(name, names).map_or_else(
-        || format!("; to give its command, write --worker {name}=COMMAND"),
-        |near| format!("; did you mean `{near}`?"),
-    );
-    format!("--worker: there is no worker `{name}` in kbench.toml, {there}{hint}")
+    on_one_line(&command.iter().map(word).collect::<Vec<_>>().join(" ")).into_owned()
 }
 
 /// A worker of the file.
@@ -355,20 +378,24 @@ mod tests {
     const FILE: &str = "[gate]\nmemory = '10%'\n[[worker]]\nname = 'numpy'\ncommand = ['python3', 'n.py']\n\
                         [[worker]]\nname = 'torch'\ncommand = ['python3', 't.py']\ndefault = false\n";
 
-    fn names(wanted: &[Wanted], unnamed: Unnamed<'_>) -> Vec<String> {
-        let chosen = chosen(wanted, listed(FILE).expect("two workers"), unnamed).expect("known");
+    fn file(text: &str) -> File {
+        File { listed: listed(text).expect("workers"), refused: None }
+    }
+
+    fn names(wanted: &[Wanted], by_default: ByDefault<'_>) -> Vec<String> {
+        let chosen = file(FILE).choose(wanted, by_default).expect("known");
         chosen.programs.into_iter().map(|program| program.name).collect()
     }
 
     #[test]
     fn those_of_the_file_are_taken_unless_they_wait_to_be_asked_for() {
         let torch = Wanted::Listed("torch".into());
-        assert_eq!(names(&[], Unnamed::Listed), ["numpy"]);
-        assert_eq!(names(std::slice::from_ref(&torch), Unnamed::Listed), ["torch", "numpy"]);
-        assert_eq!(names(&[Wanted::None, torch.clone()], Unnamed::Listed), ["torch"]);
-        assert_eq!(names(&[torch.clone(), torch], Unnamed::None), ["torch"]);
+        assert_eq!(names(&[], ByDefault::All), ["numpy"]);
+        assert_eq!(names(std::slice::from_ref(&torch), ByDefault::All), ["torch", "numpy"]);
+        assert_eq!(names(&[Wanted::None, torch.clone()], ByDefault::All), ["torch"]);
+        assert_eq!(names(&[torch.clone(), torch], ByDefault::Nothing), ["torch"]);
         let own = Wanted::Given(given("numpy", &["mine"]));
-        let both = chosen(&[own], listed(FILE).expect("two workers"), Unnamed::Listed);
+        let both = file(FILE).choose(&[own], ByDefault::All);
         let both = both.expect("known");
         assert_eq!(both.programs, [given("numpy", &["mine"])], "what is typed wins");
         assert_eq!(both.remarks, [""; 0], "and is known to whoever typed it");
@@ -376,8 +403,8 @@ mod tests {
 
     #[test]
     fn a_list_starts_those_that_are_named_and_no_others() {
-        assert_eq!(names(&[], Unnamed::None), [""; 0]);
-        assert_eq!(names(&[Wanted::Listed("numpy".into())], Unnamed::None), ["numpy"]);
+        assert_eq!(names(&[], ByDefault::Nothing), [""; 0]);
+        assert_eq!(names(&[Wanted::Listed("numpy".into())], ByDefault::Nothing), ["numpy"]);
     }
 
     #[test]
@@ -385,7 +412,7 @@ mod tests {
         let allowed = |entries: &[&str]| {
             let entries: Vec<Wanted> =
                 entries.iter().map(|entry| wanted(entry).expect("an entry")).collect();
-            names(&[], Unnamed::Allowed(&entries))
+            names(&[], ByDefault::Allowed(&entries))
         };
         assert_eq!(allowed(&["numpy"]), ["numpy"]);
         assert_eq!(allowed(&["torch", "numpy=python3 n.py"]), ["numpy"], "torch waits to be named");
@@ -394,8 +421,8 @@ mod tests {
             assert_eq!(allowed(entries), [""; 0], "{entries:?}");
         }
         let named = [Wanted::Listed("numpy".into())];
-        assert_eq!(names(&named, Unnamed::Allowed(&[])), ["numpy"], "whoever names it allows it");
-        let left = chosen(&[], listed(FILE).expect("two"), Unnamed::Allowed(&[])).expect("fine");
+        assert_eq!(names(&named, ByDefault::Allowed(&[])), ["numpy"], "whoever names it allows it");
+        let left = file(FILE).choose(&[], ByDefault::Allowed(&[])).expect("fine");
         let remark = left.remarks.join("\n");
         for part in ["warning: the worker `numpy`", "`python3 n.py`", ALLOWED, "--worker numpy"] {
             assert!(remark.contains(part), "{remark}");
@@ -406,13 +433,14 @@ mod tests {
     fn entries_end_at_semicolons_outside_of_quotes() {
         assert_eq!(entries_of("a;b=sh -c 'x; y';; c "), ["a", "b=sh -c 'x; y'", " c "]);
         assert_eq!(entries_of(r#"a="it's; b";c"#), [r#"a="it's; b""#, "c"]);
+        assert_eq!(entries_of(r"a=sh -c 'it'\''s; b';c\;d"), [r"a=sh -c 'it'\''s; b'", r"c\;d"]);
         assert_eq!(entries_of(" ; "), [""; 0]);
     }
 
     #[test]
     fn a_command_of_the_file_is_named_before_it_is_started() {
-        let file = "[[worker]]\nname = 'a'\ncommand = ['sh', '-c', \"echo it's\", '']";
-        let chosen = chosen(&[], listed(file).expect("one"), Unnamed::Listed).expect("known");
+        let text = "[[worker]]\nname = 'a'\ncommand = ['sh', '-c', \"echo it's\", '']";
+        let chosen = file(text).choose(&[], ByDefault::All).expect("known");
         assert_eq!(
             chosen.remarks,
             [r"note: starting the worker `a` in `.`: sh -c 'echo it'\''s' ''"]
@@ -423,14 +451,14 @@ mod tests {
 
     #[test]
     fn mistakes_say_what_to_do() {
-        let error =
-            chosen(&[Wanted::Listed("trch".into())], listed(FILE).expect("two"), Unnamed::Listed);
+        let error = file(FILE).choose(&[Wanted::Listed("trch".into())], ByDefault::All);
         let error = error.expect_err("no such worker");
         assert!(
             error.contains("lists numpy, torch") && error.contains("did you mean `torch`?"),
             "{error}"
         );
-        let error = chosen(&[Wanted::Listed("x".into())], Vec::new(), Unnamed::Listed)
+        let error = File::default()
+            .choose(&[Wanted::Listed("x".into())], ByDefault::All)
             .expect_err("no worker");
         assert!(error.contains("lists none") && error.contains("--worker x=COMMAND"), "{error}");
         for (text, reason) in [

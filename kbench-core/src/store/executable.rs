@@ -1,6 +1,6 @@
 //! Programs of baselines, kept by their content: a new build replaces the file, and the old one can still be started.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{Store, StoreError};
 use crate::files::{self, Access, Draft};
 use crate::report::Executable;
 
-/// Digits of a hash. Former versions of kbench had shorter ones, which somebody could make two programs for.
+/// Digits of a hash. Earlier versions used a shorter hash, for which two programs can be constructed.
 const DIGITS: usize = 2 * 32;
 
 /// A program that was kept, open since its content was looked at.
@@ -49,21 +49,19 @@ impl Store {
     /// Keeps a program, once for every content.
     pub fn keep_executable(&self, program: &Path) -> Result<Executable, StoreError> {
         let mut file = files::open(program).map_err(StoreError::reading(program))?;
-        let executable = content_of(&mut file).map_err(StoreError::reading(program))?;
+        let executable =
+            content_of(&mut file, &mut io::sink()).map_err(StoreError::reading(program))?;
         let _lock = Lock::take(&self.home)?;
         self.make_folder(&self.executables_folder())?;
         if let Ok(kept) = self.executable(&executable) {
             // Fresh again: it is not pruned while a run goes on that will name it.
-            let _ = open_to_settle(kept.path())
-                .and_then(|file| file.set_modified(std::time::SystemTime::now()));
+            let _ = files::touch(kept.path());
             return Ok(executable);
         }
         let path = self.executable_path(&executable);
         let kept = file.rewind().and_then(|()| {
             let mut draft = Draft::of(&path, Access::Program)?;
-            let copied = io::copy(&mut file, draft.file())?;
-            draft.file().flush()?;
-            if copied != executable.bytes {
+            if content_of(&mut file, draft.file())? != executable {
                 return Err(io::Error::other("it changed while it was copied"));
             }
             draft.finish()
@@ -89,7 +87,7 @@ impl Store {
                 "its executable `{shown}` is not started: it belongs to another user, or others may change it"
             ));
         }
-        match content_of(&mut file) {
+        match content_of(&mut file, &mut io::sink()) {
             Ok(found) if found == *executable => Ok(KeptProgram { file: Arc::new(file), path }),
             Ok(_) => Err(format!("its executable `{shown}` is damaged")),
             Err(error) => Err(gone(error)),
@@ -104,13 +102,8 @@ impl Store {
     }
 }
 
-/// Opens a file whose times are to change: Windows does that for those alone that are open for writing.
-fn open_to_settle(path: &Path) -> io::Result<File> {
-    fs::File::options().read(true).write(cfg!(windows)).open(path)
-}
-
-/// What a file contains, from where it stands.
-fn content_of(file: &mut File) -> io::Result<Executable> {
+/// What a file contains, from where it stands; it is also copied to another.
+fn content_of(file: &mut File, copy: &mut impl Write) -> io::Result<Executable> {
     let (mut hash, mut bytes) = (Sha256::new(), 0);
     let mut buffer = vec![0; 1 << 16];
     loop {
@@ -118,6 +111,7 @@ fn content_of(file: &mut File) -> io::Result<Executable> {
             0 => break,
             read => {
                 hash.update(&buffer[..read]);
+                copy.write_all(&buffer[..read])?;
                 bytes += read as u64;
             }
         }
@@ -128,6 +122,8 @@ fn content_of(file: &mut File) -> io::Result<Executable> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::super::tests::Folder;
     use super::*;
 
@@ -136,7 +132,8 @@ mod tests {
         let folder = Folder::new();
         let path = folder.path().join("abc");
         fs::write(&path, "abc").expect("written");
-        let content = content_of(&mut files::open(&path).expect("there")).expect("read");
+        let content = content_of(&mut files::open(&path).expect("there"), &mut io::sink());
+        let content = content.expect("read");
         let digits = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(content, Executable { content: digits.into(), bytes: 3 });
     }

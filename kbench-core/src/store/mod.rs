@@ -113,8 +113,13 @@ impl Store {
 
     /// This program's run of a baseline by its name, or a run document by its path.
     pub fn baseline(&self, name: &str) -> Result<Report, StoreError> {
+        self.baseline_and_owner(name).map(|(report, _)| report)
+    }
+
+    /// The same, and whether this user has kept it: a document of anybody else could name any program that is kept here.
+    pub(crate) fn baseline_and_owner(&self, name: &str) -> Result<(Report, bool), StoreError> {
         if is_path(name) {
-            return read_run(Path::new(name));
+            return Ok((read_run(Path::new(name))?, false));
         }
         check_name(name)?;
         let path = self.baseline_path(name);
@@ -128,7 +133,8 @@ impl Store {
             let near = nearest(name, known.iter().map(String::as_str)).map(str::to_owned);
             return Err(StoreError::NoBaseline { name: name.into(), near, known, path });
         }
-        read_kept(&path)
+        let (text, is_own) = read::text_of_kept(&path)?;
+        Ok((read::document(&path, &text)?, is_own))
     }
 
     /// Names of all baselines, sorted.

@@ -8,9 +8,9 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::lock::Lock;
-use super::read::limit_of_kept;
+use super::read::text_of_kept;
 use super::{Store, StoreError, documents};
-use crate::files::{is_draft, is_own, read_text};
+use crate::files::{is_draft, is_own};
 use crate::report::Executable;
 
 /// A program or an unfinished file that is younger than this may belong to a run that goes on.
@@ -60,8 +60,8 @@ impl Store {
     fn prune_executables(&self) -> usize {
         let mut needed: Vec<String> = Vec::new();
         for (_, path) in self.baseline_folders().iter().flat_map(|folder| documents(folder)) {
-            let text = limit_of_kept(&path).ok().and_then(|limit| read_text(&path, limit).ok());
-            let made = text.and_then(|text| serde_json::from_str::<Made>(&text).ok());
+            let text = text_of_kept(&path).ok();
+            let made = text.and_then(|(text, _)| serde_json::from_str::<Made>(&text).ok());
             match made {
                 Some(made) => needed.extend(made.executable.map(|executable| executable.content)),
                 // Nobody knows what a baseline needs that cannot be read.

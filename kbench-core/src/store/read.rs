@@ -58,22 +58,28 @@ pub fn read_run(path: &Path) -> Result<Report, StoreError> {
     read(path, read_limit()?)
 }
 
-/// Reads a run of the store. Those that this user has written are read however long they are.
+/// Reads a run of the store. Those of this user are read however long they are.
 pub fn read_kept(path: &Path) -> Result<Report, StoreError> {
-    read(path, limit_of_kept(path)?)
+    let (text, _) = text_of_kept(path)?;
+    document(path, &text)
 }
 
-/// Bytes that a document of the store may have.
-pub(super) fn limit_of_kept(path: &Path) -> Result<u64, StoreError> {
-    match fs::metadata(path) {
-        Ok(metadata) if files::is_own(&metadata) => Ok(u64::MAX),
-        _ => read_limit(),
-    }
+/// The text of a document of the store, and whether it is this user's own.
+pub(super) fn text_of_kept(path: &Path) -> Result<(String, bool), StoreError> {
+    let file = files::open(path).map_err(StoreError::reading(path))?;
+    let is_own = file.metadata().is_ok_and(|metadata| files::is_own(&metadata));
+    let limit = if is_own { u64::MAX } else { read_limit()? };
+    let text = files::read_file(file, limit).and_then(files::text_of);
+    Ok((text.map_err(|error| unread(path, error))?, is_own))
 }
 
 fn read(path: &Path, limit: u64) -> Result<Report, StoreError> {
     let text = files::read_text(path, limit).map_err(|error| unread(path, error))?;
-    read_document(&text).map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })
+    document(path, &text)
+}
+
+pub(super) fn document(path: &Path, text: &str) -> Result<Report, StoreError> {
+    read_document(text).map_err(|source| StoreError::Unreadable { path: path.to_owned(), source })
 }
 
 fn unread(path: &Path, error: io::Error) -> StoreError {

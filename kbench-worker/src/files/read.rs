@@ -28,7 +28,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-fn must_be_regular(metadata: &Metadata) -> io::Result<()> {
+pub(super) fn must_be_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
@@ -38,7 +38,11 @@ fn must_be_regular(metadata: &Metadata) -> io::Result<()> {
 
 /// The content of a regular file of at most so many bytes.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = open(path)?;
+    read_file(open(path)?, limit)
+}
+
+/// The content of an open file of at most so many bytes.
+pub fn read_file(file: File, limit: u64) -> io::Result<Vec<u8>> {
     let too_large = || Error::new(ErrorKind::FileTooLarge, TooLarge { limit });
     if file.metadata()?.len() > limit {
         return Err(too_large());
@@ -51,6 +55,10 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 
 /// The text of a regular file of at most so many bytes.
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
-    String::from_utf8(read(path, limit)?)
-        .map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
+    text_of(read(path, limit)?)
+}
+
+/// Bytes as text.
+pub fn text_of(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| Error::new(ErrorKind::InvalidData, "it is not UTF-8"))
 }

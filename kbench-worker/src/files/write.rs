@@ -6,9 +6,10 @@ use std::hash::BuildHasher;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::SystemTime;
 
-use super::owner::is_trusted;
-use crate::system::sync_file_system;
+use super::owner::{is_own, is_trusted};
+use crate::system::{SYNCS_FILE_SYSTEMS, sync_file_system};
 
 /// What the names of files begin with that are not yet in their places.
 const PREFIX: &str = ".tmp-";
@@ -92,10 +93,11 @@ struct Written {
 }
 
 impl Draft {
-    /// Begins a file for a place. A usual one that replaces another gets its permissions when it is finished, and is private
-    /// until then.
+    /// Begins a file for a place. A usual one that replaces another of the user's gets its permissions when it is finished, and
+    /// is private until then.
     pub fn of(place: &Path, access: Access) -> io::Result<Self> {
-        let replaces = fs::symlink_metadata(place).is_ok_and(|replaced| replaced.is_file());
+        let is_replaced = |found: Metadata| found.is_file() && is_own(&found);
+        let replaces = fs::symlink_metadata(place).is_ok_and(is_replaced);
         let keeps_permissions = replaces && access == Access::Usual;
         let access = if keeps_permissions { Access::Private } else { access };
         let (file, path) = create_in(folder_of(place), [PREFIX, ""], access)?;
@@ -118,6 +120,7 @@ impl Draft {
     fn close(self) -> io::Result<Written> {
         if self.keeps_permissions
             && let Ok(replaced) = fs::symlink_metadata(&self.written.place)
+            && is_own(&replaced)
         {
             keep_permissions(&self.file, &replaced)?;
         }
@@ -143,20 +146,23 @@ impl Drop for Written {
 
 /// Writes files below a folder, which is made when it is missing. Each is there as a whole or not at all.
 pub fn put_all(root: &Path, files: &[(PathBuf, String)]) -> io::Result<()> {
-    fs::create_dir_all(root)?;
     let mut written = Vec::new();
     for (path, text) in files {
         let place = root.join(path);
         make_folder(root, folder_of(&place))?;
         let mut draft = Draft::of(&place, Access::Usual)?;
         draft.file.write_all(text.as_bytes())?;
+        if !SYNCS_FILE_SYSTEMS {
+            draft.file.sync_all()?;
+        }
         written.push(draft.close()?);
     }
     // One by one, thousands of files would take minutes.
     let folder = open_folder(root)?;
     sync_file_system(folder.as_ref())?;
     written.into_iter().try_for_each(Written::settle)?;
-    sync_file_system(folder.as_ref())
+    let _ = sync_file_system(folder.as_ref());
+    Ok(())
 }
 
 /// A folder, where it can be opened.
@@ -192,18 +198,48 @@ fn keep_permissions(_: &File, _: &Metadata) -> io::Result<()> {
 }
 
 /// Writes a file whose path the user names, as a whole: a reader sees the old content or the new one, also after the machine lost
-/// its power. A link is followed if it is the user's or the system's. What is no regular file (a pipe, a device) is written to.
+/// its power. A link is followed if it is the user's or the system's. A pipe or a device of theirs is written to.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    match fs::metadata(path) {
-        Ok(found) if !found.is_file() && is_trusted(&found) => {
+    let place = followed(path);
+    match fs::symlink_metadata(&place) {
+        Ok(found) if found.is_file() || found.is_symlink() => put(&place, bytes),
+        Ok(found) if found.is_dir() => Err(io::Error::from(ErrorKind::IsADirectory)),
+        Ok(found) if is_trusted(&found) => {
+            let mut options = File::options();
+            options.write(true);
+            // Another user may have put a link there since.
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW);
+            options.open(&place)?.write_all(bytes)
+        }
+        Ok(_) => {
+            let text = "it is a pipe or a device of another user";
+            Err(io::Error::new(ErrorKind::PermissionDenied, text))
+        }
+        // `/dev/stdout` leads to what has no path of its own.
+        Err(_) if fs::metadata(path).is_ok_and(|found| !found.is_file()) => {
             File::options().write(true).open(path)?.write_all(bytes)
         }
-        Ok(found) if !found.is_file() => Err(io::Error::new(
-            ErrorKind::PermissionDenied,
-            "it is a pipe or a device of another user",
-        )),
-        _ => put(&followed(path), bytes),
+        Err(_) => put(&place, bytes),
     }
+}
+
+/// Adds text to a regular file, which is made if there is none.
+pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = File::options();
+    options.append(true).create(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
+    let mut file = options.open(path)?;
+    super::read::must_be_regular(&file.metadata()?)?;
+    file.write_all(bytes)
+}
+
+/// Sets the time at which a file was changed to now.
+pub fn touch(path: &Path) -> io::Result<()> {
+    // Windows does that for files alone that are open for writing.
+    let file = File::options().read(true).append(cfg!(windows)).open(path)?;
+    file.set_modified(SystemTime::now())
 }
 
 /// Writes a file as a whole, in place of whatever has its name: also of a link, which is not followed.
@@ -231,9 +267,14 @@ fn followed(path: &Path) -> PathBuf {
 
 /// Makes a folder, and all that lead to it from a root. None of those below the root may be a link of another user.
 pub fn make_folder(root: &Path, folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    let below = folder.ancestors().take_while(|folder| *folder != root);
+    fs::create_dir_all(root)?;
+    let mut below: Vec<&Path> = folder.ancestors().take_while(|folder| *folder != root).collect();
+    below.reverse();
     for folder in below {
+        match fs::create_dir(folder) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            outcome => outcome?,
+        }
         let found = fs::symlink_metadata(folder)?;
         if found.is_symlink() && !is_trusted(&found) {
             let text = format!("`{}` is a link of another user", folder.display());

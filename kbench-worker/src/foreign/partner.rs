@@ -25,10 +25,10 @@ const SHUTDOWN_GRACE: Duration = Duration::from_millis(500);
 /// What a process printed last may take this long to arrive.
 const ECHO: Duration = Duration::from_millis(500);
 
-/// No answer is as long as this.
+/// The most bytes of an answer.
 const LONGEST_ANSWER: usize = 16 << 20;
 
-/// Nor does a program announce so many variants.
+/// The most lines of an answer to `announce`.
 const MOST_ANSWERS: usize = 10_000;
 
 /// Why a foreign worker does not answer as it should.
@@ -204,7 +204,7 @@ impl Partner {
                 }
                 hear(answer);
             }
-            // After every line and every part of one: whoever never stops talking is not waited for either.
+            // A worker that sends without end also reaches the deadline.
             if interrupted().is_some() {
                 return Err(Trouble::Interrupted);
             }

@@ -110,9 +110,7 @@ fn a_worker_that_never_stops_talking_is_ended() {
     let why = |answer: &str, patience: Duration| {
         let program = program(&script(&[("announce", answer)]));
         let worker = ForeignWorker::new(program, (0, false), patience);
-        let begun = Instant::now();
         let announced = worker.announcement();
-        assert!(begun.elapsed() < Duration::from_secs(60), "{answer}");
         assert!(announced.variants.is_empty());
         announced.unavailable.expect("it does not end")
     };

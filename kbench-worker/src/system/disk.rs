@@ -4,8 +4,10 @@
 use std::fs::File;
 use std::io;
 
-/// Brings everything to the disk that was written to the file system of a file. Systems that have no such call do it in their own
-/// time.
+/// Whether the system brings a file system to the disk as a whole.
+pub(crate) const SYNCS_FILE_SYSTEMS: bool = cfg!(target_os = "linux");
+
+/// Brings everything to the disk that was written to the file system of a file.
 #[cfg(target_os = "linux")]
 pub(crate) fn sync_file_system(file: Option<&File>) -> io::Result<()> {
     use std::os::fd::AsRawFd;
@@ -17,7 +19,7 @@ pub(crate) fn sync_file_system(file: Option<&File>) -> io::Result<()> {
     }
 }
 
-/// There is no such call here.
+/// There is no such call here: files are brought to the disk one by one.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn sync_file_system(_: Option<&File>) -> io::Result<()> {
     Ok(())

@@ -15,7 +15,7 @@ pub(crate) struct Lines {
 pub(crate) enum Heard {
     /// A line, or as much of it as is read of one.
     Line(Vec<u8>),
-    /// More of a line, but not its end. Whoever waits looks at the clock: a line may come in without ever ending.
+    /// More of a line, but not its end. Callers look at their deadline then: a line may never end.
     Part,
     /// Nothing.
     Nothing,

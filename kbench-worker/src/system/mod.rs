@@ -22,7 +22,7 @@ mod output;
 mod process_group;
 mod threads;
 
-pub(crate) use disk::sync_file_system;
+pub(crate) use disk::{SYNCS_FILE_SYSTEMS, sync_file_system};
 pub(crate) use float_mode::FloatMode;
 pub use interrupt::Interrupt;
 pub use interrupt::{interrupted, listen};

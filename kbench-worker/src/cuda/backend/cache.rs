@@ -27,8 +27,9 @@ pub(super) fn read(name: &str) -> Option<Vec<u8>> {
 }
 
 fn read_file(path: &Path) -> Option<Vec<u8>> {
-    let metadata = fs::metadata(path).ok().filter(files::is_private)?;
-    let file = files::read(path, MOST_BYTES.min(metadata.len())).ok()?;
+    let file = files::open(path).ok()?;
+    file.metadata().ok().filter(files::is_private)?;
+    let file = files::read_file(file, MOST_BYTES).ok()?;
     let (digest, content) = file.split_at_checked(16)?;
     (digest == fingerprint([content]).to_be_bytes()).then(|| content.to_vec())
 }
