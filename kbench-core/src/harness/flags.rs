@@ -67,8 +67,16 @@ pub(super) const FLAGS: &[Flag] = &[
         Group::Mode,
         "list what is selected; starts no worker that --worker does not name",
     ),
-    switch("list-kernels", Group::Mode, "list kernels with their types and variants; starts workers as --list does"),
-    switch("list-sizes", Group::Mode, "list kernels with their sizes; starts workers as --list does"),
+    switch(
+        "list-kernels",
+        Group::Mode,
+        "list kernels with their types and variants; starts workers as --list does",
+    ),
+    switch(
+        "list-sizes",
+        Group::Mode,
+        "list kernels with their sizes; starts workers as --list does",
+    ),
     Flag { short: Some('h'), ..switch("help", Group::Mode, "this text") },
     Flag { short: Some('V'), ..switch("version", Group::Mode, "the version of kbench") },
     option(
