@@ -235,7 +235,7 @@ fn a_signal_ends_what_only_reads() {
     let path = folder.join("long.json");
     fs::write(&path, run.strip_suffix('}').expect("an object").to_owned() + &padding)
         .expect("written");
-    let paths = vec![path.to_str().expect("text"); 40].join(",");
+    let paths = vec![path.to_str().expect("text"); 20].join(",");
     let mut command = program(executable("kernels"), &["--merge", &paths]);
     let mut child = command.spawn().expect("started");
     std::thread::sleep(std::time::Duration::from_millis(300));

@@ -13,7 +13,10 @@ use crate::files::{self, Access, Draft};
 use crate::report::Executable;
 
 /// Digits of a hash. Earlier versions used a shorter hash, for which two programs can be constructed.
-const DIGITS: usize = 2 * 32;
+pub(super) const DIGITS: usize = 2 * 32;
+
+/// Digits of that shorter hash.
+pub(super) const SHORTER: usize = 32;
 
 /// A program that was kept, open since its content was looked at.
 ///
@@ -79,6 +82,11 @@ impl Store {
             return Err("an older kbench kept its executable, by a hash that can be forged; save the baseline again \
                         (--save-baseline)"
                 .to_owned());
+        }
+        if self.is_shared(&self.executables_folder()) {
+            return Err(format!(
+                "its executable `{shown}` is not started: its folder belongs to another user, or everybody may change it"
+            ));
         }
         let gone = |error| format!("its executable `{shown}` is gone ({error})");
         let mut file = files::open(&path).map_err(gone)?;

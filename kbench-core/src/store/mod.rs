@@ -164,6 +164,12 @@ impl Store {
         files::make_folder(&self.home, folder).map_err(StoreError::writing(folder))
     }
 
+    /// Whether others decide what is in a folder of the store, by that folder or by one that leads to it.
+    fn is_shared(&self, folder: &Path) -> bool {
+        let below = folder.ancestors().take_while(|folder| *folder != self.home);
+        below.chain([self.home.as_path()]).any(files::is_shared)
+    }
+
     fn runs_folder(&self) -> PathBuf {
         self.home.join("runs").join(&self.program)
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::executable::{DIGITS, SHORTER};
 use super::lock::Lock;
 use super::read::text_of_kept;
 use super::{Store, StoreError, documents};
@@ -36,6 +37,10 @@ impl Store {
     /// that was just written is the newest, whatever the clock said.
     pub fn prune(&self, keep: usize, written: Option<&str>) -> Result<Pruned, StoreError> {
         let _lock = Lock::take(&self.home)?;
+        // Where others can put links, what is thrown away could be anything.
+        if self.is_shared(&self.runs_folder()) {
+            return Ok(Pruned::default());
+        }
         let is_written = |name: &str| written == Some(name);
         let own = self.runs().into_iter().filter(|(_, path)| is_ours(path));
         let (newest, runs): (Vec<_>, Vec<_>) = own.partition(|(name, _)| is_written(name));
@@ -43,6 +48,7 @@ impl Store {
         let pruned_runs = old.iter().filter(|(_, path)| fs::remove_file(path).is_ok()).count();
         let folders = [self.runs_folder(), self.executables_folder()];
         let folders = folders.into_iter().chain(self.baseline_folders());
+        let folders = folders.filter(|folder| !self.is_shared(folder));
         let unfinished = folders
             .flat_map(|folder| files(&folder))
             .filter(|path| is_draft(path) && is_ours(path));
@@ -58,6 +64,9 @@ impl Store {
     }
 
     fn prune_executables(&self) -> usize {
+        if self.is_shared(&self.executables_folder()) {
+            return 0;
+        }
         let mut needed: Vec<String> = Vec::new();
         for (_, path) in self.baseline_folders().iter().flat_map(|folder| documents(folder)) {
             let text = text_of_kept(&path).ok();
@@ -72,6 +81,11 @@ impl Store {
             path.file_name().is_some_and(|name| needed.iter().any(|needed| *name == **needed))
         };
         let programs = files(&self.executables_folder()).into_iter();
+        let is_program = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            [SHORTER, DIGITS].contains(&name.len()) && name.bytes().all(|b| b.is_ascii_hexdigit())
+        };
+        let programs = programs.filter(is_program);
         let unneeded = programs.filter(|path| !is_needed(path) && !is_young(path) && is_ours(path));
         unneeded.filter(|path| fs::remove_file(path).is_ok()).count()
     }

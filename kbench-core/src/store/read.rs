@@ -67,7 +67,8 @@ pub fn read_kept(path: &Path) -> Result<Report, StoreError> {
 /// The text of a document of the store, and whether it is this user's own.
 pub(super) fn text_of_kept(path: &Path) -> Result<(String, bool), StoreError> {
     let file = files::open(path).map_err(StoreError::reading(path))?;
-    let is_own = file.metadata().is_ok_and(|metadata| files::is_own(&metadata));
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let is_own = !is_link && file.metadata().is_ok_and(|metadata| files::is_own(&metadata));
     let limit = if is_own { u64::MAX } else { read_limit()? };
     let text = files::read_file(file, limit).and_then(files::text_of);
     Ok((text.map_err(|error| unread(path, error))?, is_own))

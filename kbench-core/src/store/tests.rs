@@ -1,6 +1,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::SystemTime;
 
+use super::prune::Pruned;
 use super::*;
 use crate::report::Executable;
 
@@ -121,6 +122,36 @@ fn a_run_that_was_just_written_stays_when_the_clock_went_back() {
     assert_eq!(names(2), ["20260101T000000.000Z", "20990101T000000.000Z"]);
     assert_eq!(names(1), ["20260101T000000.000Z"]);
     assert_eq!(names(0), ["20260101T000000.000Z"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn where_others_can_put_links_nothing_is_thrown_away_or_started() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let store = store(&folder);
+    let set = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+    };
+    let program = folder.path().join("program");
+    fs::write(&program, "old").expect("written");
+    let executable = store.keep_executable(&program).expect("kept");
+    for name in ["a", "b"] {
+        store.keep_run(&run(name), None).expect("kept");
+    }
+    let elsewhere = store.executables_folder().join("a-file-of-the-users-own");
+    fs::write(&elsewhere, "").expect("written");
+    make_old(&elsewhere);
+    make_old(&store.executable_path(&executable));
+    set(store.home(), 0o777);
+    assert_eq!(store.prune(1, None).expect("nothing to do"), Pruned::default());
+    assert!(elsewhere.exists());
+    assert!(store.executable(&executable).expect_err("shared").contains("everybody may change"));
+    set(store.home(), 0o755);
+    assert!(store.executable(&executable).is_ok());
+    let pruned = store.prune(1, None).expect("pruned");
+    assert_eq!((pruned.runs, pruned.executables), (1, 1));
+    assert!(elsewhere.exists(), "it is no program that was kept");
 }
 
 #[test]

@@ -11,7 +11,7 @@ mod owner;
 mod read;
 mod write;
 
-pub use owner::{is_own, is_private};
+pub use owner::{is_own, is_private, is_shared};
 pub use read::{TooLarge, open, read, read_file, read_text, text_of};
 pub use write::{
     Access, Draft, append, create_in, is_draft, link, make_folder, open_lock, put, put_all,
