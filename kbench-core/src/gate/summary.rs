@@ -13,7 +13,7 @@ use crate::report::{
 const MOST_ROWS: usize = 50;
 
 /// The summary of a run as Markdown; with a ruling when there was a gate. Texts of the run are escaped where they are put into
-/// it, by [`code`] and [`prose`], and nowhere else.
+/// it, by `code` and `prose`, and nowhere else.
 pub fn summary(report: &Report, ruling: Option<&Ruling>) -> String {
     let mut text = format!("### kbench: {}\n\n", verdict(report, ruling));
     if let Some(baseline) = &report.baseline {

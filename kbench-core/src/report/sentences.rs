@@ -129,8 +129,11 @@ fn one_crossing(found: &Crossover, crossing: &Crossing) -> String {
 }
 
 fn several_crossings(found: &Crossover, crossings: &[Crossing]) -> String {
-    let first = names(found, crossings[0].winner).1;
-    let mut parts = vec![format!("{first} wins up to {}", crossings[0].below.size)];
+    // A document may say that there is a crossing, and have none.
+    let first = crossings
+        .first()
+        .map(|first| format!("{} wins up to {}", names(found, first.winner).1, first.below.size));
+    let mut parts = Vec::from_iter(first);
     for (i, crossing) in crossings.iter().enumerate() {
         let winner = names(found, crossing.winner).0;
         parts.push(match crossings.get(i + 1) {
@@ -401,6 +404,11 @@ mod tests {
 
     fn said(outcome: Outcome, crossings: Vec<Crossing>) -> String {
         crossover(&found(outcome, crossings), false).join("; ")
+    }
+
+    #[test]
+    fn a_document_that_has_no_crossing_is_no_panic() {
+        assert_eq!(said(Outcome::Crosses, Vec::new()), "the winner changes 0 times: ");
     }
 
     #[test]

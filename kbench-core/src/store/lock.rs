@@ -7,9 +7,13 @@ use std::time::{Duration, Instant};
 
 use super::StoreError;
 use crate::files;
+use crate::system::interrupted;
 
 /// Writing a run takes a moment; who waits longer than this waits for something that hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How long a run waits that was told to end.
+const LAST_WAIT: Duration = Duration::from_secs(2);
 
 /// How often a lock is tried.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -34,7 +38,7 @@ impl Lock {
         loop {
             match file.try_lock() {
                 Ok(()) => break,
-                Err(TryLockError::WouldBlock) if begun.elapsed() < patience => {
+                Err(TryLockError::WouldBlock) if begun.elapsed() < patience_left(patience) => {
                     std::thread::sleep(PAUSE);
                 }
                 Err(TryLockError::WouldBlock) => {
@@ -50,6 +54,11 @@ impl Lock {
         }
         Ok(Lock { _file: file })
     }
+}
+
+/// A run that was told to end does not wait for long.
+fn patience_left(patience: Duration) -> Duration {
+    if interrupted().is_some() { patience.min(LAST_WAIT) } else { patience }
 }
 
 #[cfg(test)]

@@ -224,13 +224,16 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Adds text to a regular file, which is made if there is none.
+/// Adds text to a regular file, which is made if there is none. A link is followed if it is the user's or the system's.
 pub fn append(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut options = File::options();
     options.append(true).create(true);
     #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK);
-    let mut file = options.open(path)?;
+    std::os::unix::fs::OpenOptionsExt::custom_flags(
+        &mut options,
+        libc::O_NONBLOCK | libc::O_NOFOLLOW,
+    );
+    let mut file = options.open(followed(path))?;
     super::read::must_be_regular(&file.metadata()?)?;
     file.write_all(bytes)
 }
